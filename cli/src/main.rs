@@ -1,0 +1,2 @@
+//! The `karmadactl` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The API of Karmada One: types, constants, names and admission rules.

@@ -1,0 +1,1 @@
+//! The stories told on real API servers, all operators together.

@@ -1,0 +1,1 @@
+//! Real Kubernetes API servers as processes, for tests and the demo.

@@ -1,0 +1,1 @@
+//! Pure decisions over a snapshot, each with its reasons.

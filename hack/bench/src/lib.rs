@@ -1,0 +1,1 @@
+//! Measures a control plane from outside: counts and ratios.

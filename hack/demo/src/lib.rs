@@ -1,0 +1,1 @@
+//! Tells the whole story on real API servers, for people.

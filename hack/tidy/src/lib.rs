@@ -1,0 +1,1 @@
+//! Checks the arrows between the rooms and the habits of the code.

@@ -1,0 +1,1 @@
+//! Decides which policy owns a template and which clusters run it.

@@ -1,0 +1,2 @@
+//! The `binding-scheduler` process.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `cluster-health` process.
+fn main() {}

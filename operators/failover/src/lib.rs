@@ -1,0 +1,1 @@
+//! Moves workloads away from clusters that are lost.

@@ -1,0 +1,2 @@
+//! The `failover` process.
+fn main() {}

@@ -1,0 +1,1 @@
+//! What every operator process has: arguments, clients, election, metrics, queues, writer.

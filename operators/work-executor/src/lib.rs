@@ -1,0 +1,1 @@
+//! Brings templates to member clusters as Works and their status back.

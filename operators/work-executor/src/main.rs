@@ -1,0 +1,2 @@
+//! The `work-executor` process.
+fn main() {}
