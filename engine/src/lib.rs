@@ -1,1 +1,3 @@
 //! Pure decisions over a snapshot, each with its reasons.
+
+pub mod quantity;
