@@ -1,3 +1,7 @@
 //! Pure decisions over a snapshot, each with its reasons.
 
+pub mod placement;
+pub mod policy;
 pub mod quantity;
+pub mod snapshot;
+pub mod trace;

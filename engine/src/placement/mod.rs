@@ -1,0 +1,3 @@
+//! Which clusters run a workload, and with how many replicas.
+
+pub mod affinity;

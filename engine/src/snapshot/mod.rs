@@ -1,0 +1,11 @@
+//! What decisions look at: the fleet, templates and policies, reduced to what matters and cheap to share.
+//!
+//! Nothing here knows where the facts come from. A snapshot may be stale; decisions have to stand that.
+
+mod cluster;
+mod name;
+mod policy;
+
+pub use cluster::{ClusterView, Fleet, Readiness, Room};
+pub use name::Name;
+pub use policy::{Claim, PolicyScope, PolicyView, TemplateView};
