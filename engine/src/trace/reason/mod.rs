@@ -3,6 +3,7 @@
 //! Each reason has a CamelCase name (metric label, JSON), and a sentence part for people that can follow a subject:
 //! "cluster m1 *had untolerated taint {k: v}*".
 
+mod health;
 mod placement;
 mod policy;
 
@@ -10,6 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use health::HealthReason;
 pub use placement::{AffinityMismatch, KeptBecause, PlacementReason};
 pub use policy::{MatchStrength, PolicyReason, SelectorMismatch};
 
