@@ -32,6 +32,7 @@ mod server;
 mod servers;
 mod shape;
 mod shared;
+mod system;
 pub mod wait;
 
 use std::path::Path;
@@ -45,6 +46,7 @@ pub use proxy::{Network, Proxy};
 pub use requests::{Request, Requests};
 pub use shape::Member;
 pub use shared::Shared;
+pub use system::{NAMESPACE, OPERATORS, System};
 
 /// The root of this repository's checkout.
 pub fn repository() -> &'static Path {
