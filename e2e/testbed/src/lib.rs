@@ -41,7 +41,7 @@ pub use access::Account;
 pub use bed::{Builder, Testbed};
 pub use cluster::Cluster;
 pub use namespace::Namespace;
-pub use process::{Memory, Process, ProcessBuilder, binary};
+pub use process::{Memory, Process, ProcessBuilder, binary, tool};
 pub use proxy::{Network, Proxy};
 pub use requests::{Request, Requests};
 pub use shape::Member;

@@ -222,6 +222,37 @@ impl Process {
         Ok(body)
     }
 
+    /// Lets `promtool check metrics` judge the metrics; an error carries what it found.
+    pub async fn check_metrics(&self) -> Result<()> {
+        let metrics = self.metrics().await?;
+        let mut promtool = tokio::process::Command::new(tool("promtool")?)
+            .args(["check", "metrics"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("starting promtool")?;
+        let mut stdin = promtool.stdin.take().expect("stdin was asked to be a pipe");
+        stdin
+            .write_all(metrics.as_bytes())
+            .await
+            .context("giving the metrics to promtool")?;
+        drop(stdin);
+        let output = promtool
+            .wait_with_output()
+            .await
+            .context("waiting for promtool")?;
+        let findings = [output.stdout, output.stderr].concat();
+        ensure!(
+            output.status.success(),
+            "promtool check metrics on {}: {}",
+            self.server.name(),
+            String::from_utf8_lossy(&findings)
+        );
+        Ok(())
+    }
+
     /// The process id.
     pub fn pid(&self) -> Option<u32> {
         self.server.pid()
@@ -270,4 +301,20 @@ impl Process {
             proportional: bytes("Pss")?,
         })
     }
+}
+
+/// A program that `hack/tools` provides: from the system, else from the cache.
+pub fn tool(name: &str) -> Result<PathBuf> {
+    let script = crate::repository().join("hack/tools");
+    let output = std::process::Command::new(&script)
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .with_context(|| format!("running {}", script.display()))?;
+    ensure!(output.status.success(), "{} failed", script.display());
+    let cached = Path::new(String::from_utf8_lossy(&output.stdout).trim()).join(name);
+    Ok(if cached.exists() {
+        cached
+    } else {
+        PathBuf::from(name)
+    })
 }
