@@ -233,7 +233,7 @@ impl Process {
             .kill_on_drop(true)
             .spawn()
             .context("starting promtool")?;
-        let mut stdin = promtool.stdin.take().expect("stdin was asked to be a pipe");
+        let mut stdin = promtool.stdin.take().context("promtool takes no input")?;
         stdin
             .write_all(metrics.as_bytes())
             .await
