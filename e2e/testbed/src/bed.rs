@@ -1,5 +1,6 @@
 //! A whole bed: etcd, the control plane and the members.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -122,7 +123,7 @@ impl Builder {
             directory: directory.clone(),
             binaries,
             reaper: Arc::clone(reaper),
-            etcd: format!("http://127.0.0.1:{client_port}"),
+            etcd: SocketAddr::from(([127, 0, 0, 1], client_port)),
             runtime: runtime.handle(),
         };
         let mut roles = vec![Role::ControlPlane {

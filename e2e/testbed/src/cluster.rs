@@ -35,7 +35,7 @@ pub(crate) struct Ground {
     pub(crate) directory: PathBuf,
     pub(crate) binaries: Binaries,
     pub(crate) reaper: Arc<Reaper>,
-    pub(crate) etcd: String,
+    pub(crate) etcd: SocketAddr,
     pub(crate) runtime: Handle,
 }
 
@@ -53,6 +53,7 @@ pub struct Cluster {
     kubeconfig_through_proxy: PathBuf,
     kubectl: PathBuf,
     proxy: Proxy,
+    storage: Option<Proxy>,
     apiserver: Server,
     companions: Vec<Server>,
 }
@@ -86,6 +87,12 @@ impl Cluster {
         }
         .write(&kubeconfig_through_proxy)?;
 
+        let storage = if role.storage_can_fail() {
+            Some(Proxy::start(&ground.runtime, ground.etcd).await?)
+        } else {
+            None
+        };
+        let etcd = storage.as_ref().map_or(ground.etcd, Proxy::address);
         let common = Common {
             reaper: &ground.reaper,
             binaries: &ground.binaries,
@@ -96,13 +103,14 @@ impl Cluster {
         let cluster = Self {
             config: admin.config().await?,
             kubectl: ground.binaries.path("kubectl"),
-            apiserver: common.apiserver(role, &ground.etcd, port),
+            apiserver: common.apiserver(role, etcd, port),
             companions: common.companions(role)?,
             name,
             admin,
             kubeconfig,
             kubeconfig_through_proxy,
             proxy,
+            storage,
             directory: directory.clone(),
             pki,
         };
@@ -239,6 +247,20 @@ impl Cluster {
     /// The network between the system under test and this cluster.
     pub fn set_network(&self, network: Network) {
         self.proxy.set(network);
+    }
+
+    /// The network between the API server and its etcd: a server without storage answers, but with errors such as 500.
+    pub fn set_storage_network(&self, network: Network) -> Result<()> {
+        self.storage
+            .as_ref()
+            .with_context(|| {
+                format!(
+                    "{} was not started with Member::storage_can_fail",
+                    self.name
+                )
+            })?
+            .set(network);
+        Ok(())
     }
 
     /// The process id of the API server.

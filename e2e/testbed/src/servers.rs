@@ -1,6 +1,7 @@
 //! The command lines of the Kubernetes servers.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,10 +54,10 @@ pub(crate) struct Common<'a> {
 }
 
 impl Common<'_> {
-    pub(crate) fn apiserver(&self, role: &Role, etcd: &str, port: u16) -> Server {
+    pub(crate) fn apiserver(&self, role: &Role, etcd: SocketAddr, port: u16) -> Server {
         let pki = self.pki;
         let mut arguments = vec![
-            format!("--etcd-servers={etcd}"),
+            format!("--etcd-servers=http://{etcd}"),
             format!("--etcd-prefix=/{}", role.name()),
             format!("--secure-port={port}"),
             "--bind-address=127.0.0.1".to_owned(),

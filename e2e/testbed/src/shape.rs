@@ -15,6 +15,7 @@ pub struct Member {
     pub(crate) cpu: String,
     pub(crate) memory: String,
     pub(crate) pods: String,
+    pub(crate) storage_can_fail: bool,
 }
 
 impl Member {
@@ -27,6 +28,7 @@ impl Member {
             cpu: "8".to_owned(),
             memory: "32Gi".to_owned(),
             pods: "110".to_owned(),
+            storage_can_fail: false,
         }
     }
 
@@ -54,6 +56,13 @@ impl Member {
         self
     }
 
+    /// Puts a proxy between its API server and etcd, for [`crate::Cluster::set_storage_network`].
+    #[must_use]
+    pub fn storage_can_fail(mut self) -> Self {
+        self.storage_can_fail = true;
+        self
+    }
+
     /// How many pods fit on each node.
     #[must_use]
     pub fn pods(mut self, pods: u32) -> Self {
@@ -77,6 +86,10 @@ impl Role {
             Self::ControlPlane { .. } => "control-plane",
             Self::Member(member) => &member.name,
         }
+    }
+
+    pub(crate) fn storage_can_fail(&self) -> bool {
+        matches!(self, Self::Member(member) if member.storage_can_fail)
     }
 
     /// Whether service accounts come into being by themselves.

@@ -16,7 +16,7 @@ use testbed::{Cluster, Member, Network, Shared, Testbed, wait};
 static BED: Shared = Shared::new(|| {
     Testbed::builder()
         .member(Member::named("full").capacity("4", "8Gi"))
-        .bare_members(1)
+        .member(Member::named("member2").bare().storage_can_fail())
 });
 
 fn object<K: DeserializeOwned>(value: Value) -> K {
@@ -263,7 +263,7 @@ async fn network_of_a_member_fails_and_heals() {
         .unwrap();
 }
 
-// The three ways a server fails share one member, so they are one test.
+// The ways a server fails share one member, so they are one test.
 #[tokio::test]
 async fn member_is_frozen_killed_and_comes_back_with_its_objects() {
     let member = BED.get().await.member("member2");
@@ -286,4 +286,19 @@ async fn member_is_frozen_killed_and_comes_back_with_its_objects() {
     member.restart().await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(member.client(), "default");
     maps.get("survivor").await.unwrap();
+
+    member.set_storage_network(Network::Refusing).unwrap();
+    let error = wait::until(
+        "an error of the server",
+        wait::PATIENCE,
+        async || match member.raw("/readyz").await {
+            Ok(answer) => Err(answer),
+            Err(error) => Ok(format!("{error:#}")),
+        },
+    )
+    .await
+    .unwrap();
+    assert!(error.contains("500"), "{error}");
+    member.set_storage_network(Network::Up).unwrap();
+    member.ready(wait::PATIENCE).await.unwrap();
 }
