@@ -53,12 +53,12 @@ impl Scoped for ClusterResourceScope {
 /// Writes the root object of a kind: metadata, spec, perhaps status, and what `kube` wants to know about it.
 macro_rules! kind {
     (
-        $(#[$doc:meta])+
+        $(#[doc = $doc:literal])+
         $name:ident = $group:literal / $version:literal, $plural:literal, short $short:expr, $scope:ident, categorised $categorised:literal,
         spec: $(#[$spec_attr:meta])* $spec:ty
         $(, status: $status:ty)?
     ) => {
-        $(#[$doc])+
+        $(#[doc = $doc])+
         #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
         pub struct $name {
             /// Name, namespace, labels and the rest of what every object has.
@@ -84,6 +84,9 @@ macro_rules! kind {
                 namespaced: <kube::core::$scope as $crate::kind::Scoped>::NAMESPACED,
                 categorised: $categorised,
             };
+
+            /// What the kind is for.
+            pub(crate) const DOC: &'static str = concat!($($doc),+).trim_ascii();
 
             /// Makes an object with this name and spec, and nothing else.
             pub fn new(name: &str, spec: $spec) -> Self {

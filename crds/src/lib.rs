@@ -27,16 +27,19 @@ pub mod cluster;
 pub mod conditions;
 pub mod config;
 pub mod events;
+mod files;
 pub mod finalizers;
 pub mod labels;
 pub mod names;
 pub mod namespaces;
 pub mod policy;
+mod schema;
 pub mod scope;
 pub mod taints;
 mod wire;
 pub mod work;
 
+pub use files::files;
 pub use k8s_openapi::{
     api::core::v1::{NodeSelector, NodeSelectorRequirement, Taint, Toleration},
     apimachinery::pkg::{
@@ -45,3 +48,4 @@ pub use k8s_openapi::{
     },
 };
 pub use kind::Kind;
+pub use schema::all;

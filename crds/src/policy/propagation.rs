@@ -246,7 +246,6 @@ fn default_toleration() -> i32 {
 pub struct ClusterFailoverBehavior {
     /// How the copy in the failed cluster is removed; `Never` is not for clusters.
     #[serde(default)]
-    #[schemars(extend("enum" = ["Directly", "Gracefully"]))]
     pub purge_mode: PurgeMode,
     /// What of the failed copy's status is handed to its replacement.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,165 @@
+//! Makes the schemas that the Rust types give into those of the wire contract.
+
+use super::edit::Schema;
+use crate::Kind;
+use serde_json::{Map, Value, json};
+
+/// Beyond this length a description is taken to be one of the essays of Kubernetes' own types.
+const LONG: usize = 400;
+
+/// What Kubernetes accepts as a quantity.
+const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
+
+/// Rewrites every node.
+pub(super) fn finish(schema: &mut Schema) {
+    schema.each(&mut |node| {
+        not_nullable(node);
+        quantity(node);
+        raw(node);
+        title(node);
+        describe(node);
+    });
+    schema.each(&mut kubernetes_lists);
+}
+
+/// Absent is the only way to say nothing: the contract has no nullable field.
+fn not_nullable(node: &mut Map<String, Value>) {
+    node.remove("nullable");
+    if let Some(Value::Array(values)) = node.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+}
+
+fn quantity(node: &mut Map<String, Value>) {
+    if node.get("x-kubernetes-int-or-string") == Some(&json!(true)) {
+        node.insert(
+            "anyOf".into(),
+            json!([{"type": "integer"}, {"type": "string"}]),
+        );
+        node.insert("pattern".into(), QUANTITY.into());
+    }
+}
+
+/// Raw JSON must be kept whole, where a schema without properties would have it pruned.
+fn raw(node: &mut Map<String, Value>) {
+    let says_nothing = ["type", "properties", "anyOf", "x-kubernetes-int-or-string"]
+        .iter()
+        .all(|keyword| !node.contains_key(*keyword));
+    if says_nothing {
+        node.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+    }
+}
+
+/// Schemas carry the names of Rust types as titles.
+fn title(node: &mut Map<String, Value>) {
+    node.remove("title");
+}
+
+/// Keeps the first sentence of an essay.
+fn describe(node: &mut Map<String, Value>) {
+    if let Some(Value::String(text)) = node.get_mut("description")
+        && text.len() > LONG
+    {
+        let first = text.find(". ").map_or(text.as_str(), |end| &text[..=end]);
+        *text = first.to_owned();
+    }
+    for key in ["items", "additionalProperties"] {
+        // The list or map itself is described; the type of its items is not what a reader asked for.
+        if let Some(inner) = node.get_mut(key).and_then(Value::as_object_mut)
+            && inner.contains_key("x-kubernetes-int-or-string")
+        {
+            inner.remove("description");
+        }
+    }
+}
+
+/// The lists inside Kubernetes' own types are atomic; its schemas for other servers do not say so.
+fn kubernetes_lists(node: &mut Map<String, Value>) {
+    let Some(properties) = node.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for name in [
+        "matchExpressions",
+        "matchFields",
+        "nodeSelectorTerms",
+        "values",
+    ] {
+        let Some(list) = properties.get_mut(name).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        if list.get("type") == Some(&json!("array")) {
+            list.insert("x-kubernetes-list-type".into(), "atomic".into());
+        }
+    }
+}
+
+/// Says which lists are merged item by item, and what is raw JSON.
+pub(super) fn merge_keys(kind: Kind, schema: &mut Schema) {
+    match kind.kind {
+        "PropagationPolicy" | "ClusterPropagationPolicy" => cluster_purge_mode(schema),
+        "ResourceBinding" | "ClusterResourceBinding" => {
+            schema.at("spec.clusters").keyed_by(&["name"]);
+            schema.at("spec.components").keyed_by(&["name"]);
+            schema
+                .at("spec.gracefulEvictionTasks")
+                .keyed_by(&["fromCluster"]);
+            schema
+                .at("status.aggregatedStatus")
+                .keyed_by(&["clusterName"]);
+            schema
+                .at("status.aggregatedStatus[].status")
+                .set("type", "object");
+            cluster_purge_mode(schema);
+            conditions(schema);
+        }
+        "Work" => {
+            schema.at("spec.workload.manifests[]").set("type", "object");
+            schema
+                .at("status.manifestStatuses[].status")
+                .set("type", "object");
+            conditions(schema);
+        }
+        "Cluster" => {
+            schema.at("spec.taints").keyed_by(&["key", "effect"]);
+            schema
+                .at("status.apiEnablements")
+                .keyed_by(&["groupVersion"]);
+            conditions(schema);
+        }
+        "FederatedResourceQuota" => {
+            schema
+                .at("spec.staticAssignments")
+                .keyed_by(&["clusterName"]);
+            schema
+                .at("status.aggregatedStatus")
+                .keyed_by(&["clusterName"]);
+        }
+        "ClusterTaintPolicy" => {
+            schema.at("spec.taints").keyed_by(&["key", "effect"]);
+        }
+        _ => {}
+    }
+}
+
+/// Conditions are merged by type. What clients of the contract send may have no reason and no message.
+fn conditions(schema: &mut Schema) {
+    schema.at("status.conditions").keyed_by(&["type"]);
+    schema
+        .at("status.conditions[]")
+        .set("required", json!(["lastTransitionTime", "status", "type"]));
+    schema
+        .at("status.conditions[].status")
+        .one_of(&["True", "False", "Unknown"]);
+    schema
+        .at("status.conditions[].message")
+        .set("maxLength", 32768);
+    schema
+        .at("status.conditions[].reason")
+        .set("maxLength", 1024);
+    schema.at("status.conditions[].type").set("maxLength", 316);
+}
+
+/// `Never` is for applications only.
+fn cluster_purge_mode(schema: &mut Schema) {
+    schema.at("spec.failover.cluster.purgeMode").one_of(&["Directly", "Gracefully"]);
+}
