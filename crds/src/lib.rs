@@ -21,6 +21,7 @@
 #[macro_use]
 mod kind;
 
+pub mod admission;
 pub mod annotations;
 pub mod apps;
 pub mod cluster;

@@ -161,5 +161,7 @@ fn conditions(schema: &mut Schema) {
 
 /// `Never` is for applications only.
 fn cluster_purge_mode(schema: &mut Schema) {
-    schema.at("spec.failover.cluster.purgeMode").one_of(&["Directly", "Gracefully"]);
+    schema
+        .at("spec.failover.cluster.purgeMode")
+        .one_of(&["Directly", "Gracefully"]);
 }

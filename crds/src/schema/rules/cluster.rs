@@ -99,7 +99,7 @@ fn models(schema: &mut Schema) {
         .set("minItems", 1);
     schema
         .at(&format!("{models}[].ranges[].name"))
-        .set("maxLength", KEY_LENGTH)
+        .set("maxLength", 63)
         .not_empty();
     for end in ["min", "max"] {
         schema

@@ -1,4 +1,5 @@
-//! Rules for override policies.
+//! Rules for override policies. Whether an operator needs a value is said by an admission policy: rules in a schema cannot
+//! see values that may be of any JSON type.
 
 use super::{VALUE, VALUE_LENGTH, affinity};
 use crate::schema::edit::Schema;
@@ -17,8 +18,6 @@ const ANY_OVERRIDER: &str = "(has(self.plaintext) && self.plaintext.size() > 0) 
     || (has(self.labelsOverrider) && self.labelsOverrider.size() > 0) \
     || (has(self.annotationsOverrider) && self.annotationsOverrider.size() > 0) \
     || (has(self.fieldOverrider) && self.fieldOverrider.size() > 0)";
-
-const VALUE_FITS: &str = "(self.operator == 'remove') != has(self.value)";
 
 /// Adds the rules.
 pub(super) fn add(schema: &mut Schema) {
@@ -89,11 +88,6 @@ fn plaintext(schema: &mut Schema, item: &str) {
         "!(self in ['/apiVersion', '/kind', '/metadata', '/metadata/name', '/metadata/namespace', '/metadata/uid'])",
         "the identity of an object cannot be overridden",
     );
-    schema.at(item).rule_at(
-        "value",
-        VALUE_FITS,
-        "operators add and replace need a value, remove takes none",
-    );
 }
 
 fn image(schema: &mut Schema, item: &str) {
@@ -117,11 +111,6 @@ fn field(schema: &mut Schema, item: &str) {
             .at(&format!("{item}.{format}"))
             .set("maxItems", OVERRIDERS);
         pointer(schema, &format!("{patch}.subPath"));
-        schema.at(&patch).rule_at(
-            "value",
-            VALUE_FITS,
-            "operators add and replace need a value, remove takes none",
-        );
     }
 }
 
