@@ -3,6 +3,7 @@
 //! Each reason has a CamelCase name (metric label, JSON), and a sentence part for people that can follow a subject:
 //! "cluster m1 *had untolerated taint {k: v}*".
 
+mod failover;
 mod health;
 mod placement;
 mod policy;
@@ -11,6 +12,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use failover::FailoverReason;
 pub use health::HealthReason;
 pub use placement::{AffinityMismatch, KeptBecause, PlacementReason};
 pub use policy::{MatchStrength, PolicyReason, SelectorMismatch};
@@ -23,6 +25,8 @@ pub enum Reason {
     Policy(PolicyReason),
     /// Which clusters run it.
     Placement(PlacementReason),
+    /// Which copies leave their cluster.
+    Failover(FailoverReason),
 }
 
 impl Reason {
@@ -31,6 +35,7 @@ impl Reason {
         match self {
             Self::Policy(reason) => reason.as_str(),
             Self::Placement(reason) => reason.as_str(),
+            Self::Failover(reason) => reason.as_str(),
         }
     }
 }
@@ -40,6 +45,7 @@ impl fmt::Display for Reason {
         match self {
             Self::Policy(reason) => reason.fmt(f),
             Self::Placement(reason) => reason.fmt(f),
+            Self::Failover(reason) => reason.fmt(f),
         }
     }
 }
@@ -53,5 +59,11 @@ impl From<PolicyReason> for Reason {
 impl From<PlacementReason> for Reason {
     fn from(reason: PlacementReason) -> Self {
         Self::Placement(reason)
+    }
+}
+
+impl From<FailoverReason> for Reason {
+    fn from(reason: FailoverReason) -> Self {
+        Self::Failover(reason)
     }
 }
