@@ -56,14 +56,20 @@ impl std::fmt::Display for ClusterSummary {
 
 impl Trace {
     /// Every cluster that was ruled out, with the first reason that ruled it out, grouped by reason.
+    pub fn ruled_out(&self) -> ClusterSummary {
+        self.clusters_where(Verdict::is_unfit)
+    }
+
+    /// Every cluster with a verdict of this sort, with the first such reason, grouped by reason.
     ///
     /// Groups come in the order of their smallest cluster name, clusters in alphabetical order, whatever order the trace has.
-    pub fn ruled_out(&self) -> ClusterSummary {
+    pub fn clusters_where(&self, counts: impl Fn(&Verdict) -> bool) -> ClusterSummary {
         let mut first: BTreeMap<&Name, &Reason> = BTreeMap::new();
         for step in &self.steps {
-            if let (Subject::Cluster(name), Verdict::Unfit(reason)) = (&step.subject, &step.verdict)
+            if let Subject::Cluster(name) = &step.subject
+                && counts(&step.verdict)
             {
-                first.entry(name).or_insert(reason);
+                first.entry(name).or_insert(step.verdict.reason());
             }
         }
         let mut groups: Vec<(String, Vec<Name>)> = Vec::new();

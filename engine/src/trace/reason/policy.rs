@@ -108,8 +108,18 @@ pub enum PolicyReason {
         /// This policy's priority.
         own: i32,
     },
+    /// It owned the template until another policy took it over.
+    Preempted {
+        /// The new owner.
+        by: PolicyRef,
+    },
     /// It is being deleted.
     BeingDeleted,
+    /// Another controller is responsible for the template.
+    HandledElsewhere {
+        /// The controller.
+        by: String,
+    },
     /// Override policies it depends on do not exist yet.
     WaitsForOverrides {
         /// The missing names.
@@ -133,7 +143,9 @@ impl PolicyReason {
             Self::NamespacedFirst { .. } => "NamespacedFirst",
             Self::AlreadyClaimed { .. } => "AlreadyClaimed",
             Self::PreemptionNeedsPriority { .. } => "PreemptionNeedsPriority",
+            Self::Preempted { .. } => "Preempted",
             Self::BeingDeleted => "PolicyBeingDeleted",
+            Self::HandledElsewhere { .. } => "HandledElsewhere",
             Self::WaitsForOverrides { .. } => "WaitsForOverrides",
             Self::ClaimReleased => "ClaimReleased",
         }
@@ -187,7 +199,9 @@ impl fmt::Display for PolicyReason {
                 f,
                 "the template is claimed by {owner} with priority {owners}, and {own} is not higher"
             ),
+            Self::Preempted { by } => write!(f, "lost the template to {by}"),
             Self::BeingDeleted => f.write_str("is being deleted"),
+            Self::HandledElsewhere { by } => write!(f, "the template is handled by {by}"),
             Self::WaitsForOverrides { missing } => write!(
                 f,
                 "waits for override policies that do not exist: {}",
