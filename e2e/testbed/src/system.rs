@@ -4,11 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use serde_json::{Value, json};
 
 use crate::bed::Testbed;
 use crate::cluster::Cluster;
 use crate::process::{Process, binary};
-use crate::repository;
+use crate::{repository, wait};
 
 /// The operators, by the name of their program.
 pub const OPERATORS: [&str; 4] = [
@@ -30,15 +32,16 @@ pub struct System {
 }
 
 impl Testbed {
-    /// Installs what the control plane serves: kinds, admission policies and the operators' permissions, from `config/`.
+    /// Installs what the control plane serves, from `config/`: kinds, admission policies and the operators' permissions.
     pub async fn install(&self) -> Result<()> {
-        for part in ["config/crd", "config/admission", "config/rbac"] {
-            let directory = repository().join(part);
-            self.control_plane()
-                .kubectl(&["apply", "--server-side", "--kustomize", path(&directory)?])
-                .await
-                .with_context(|| format!("installing {part}"))?;
-        }
+        self.install_crds().await?;
+        self.apply_directory("config/rbac").await
+    }
+
+    /// Installs only kinds and admission policies, and waits until both are in force.
+    pub async fn install_crds(&self) -> Result<()> {
+        self.apply_directory("config/crd").await?;
+        self.apply_directory("config/admission").await?;
         self.control_plane()
             .kubectl(&[
                 "wait",
@@ -48,7 +51,60 @@ impl Testbed {
                 "--timeout=60s",
             ])
             .await?;
+        self.admission_acts().await
+    }
+
+    async fn apply_directory(&self, part: &str) -> Result<()> {
+        let directory = repository().join(part);
+        self.control_plane()
+            .kubectl(&["apply", "--server-side", "--kustomize", path(&directory)?])
+            .await
+            .with_context(|| format!("installing {part}"))?;
         Ok(())
+    }
+
+    /// An API server takes a second or two until a policy that was just created is in force. One that fills in and one that
+    /// refuses are asked, with objects that are not stored.
+    async fn admission_acts(&self) -> Result<()> {
+        let kind = |kind: &str| {
+            ApiResource::from_gvk(&GroupVersionKind::gvk(
+                "policy.karmada.io",
+                "v1alpha1",
+                kind,
+            ))
+        };
+        let selector = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "probe"}]);
+        let propagation = json!({"spec": {"resourceSelectors": selector, "placement": {}}});
+        let overriding = json!({"spec": {"resourceSelectors": selector, "overrideRules": [
+            {"overriders": {"plaintext": [{"path": "/data", "operator": "remove", "value": 1}]}},
+        ]}});
+        let dry_run = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let ask = async |of: &str, data: &Value| {
+            let resource = kind(of);
+            let object = DynamicObject::new("testbed-probe", &resource).data(data.clone());
+            let client = self.control_plane().client();
+            Api::<DynamicObject>::namespaced_with(client, "default", &resource)
+                .create(&dry_run, &object)
+                .await
+        };
+        wait::until("the admission policies to act", START, async || {
+            let filled = ask("PropagationPolicy", &propagation)
+                .await
+                .map_err(|error| error.to_string())?;
+            let namespace = filled.data.pointer("/spec/resourceSelectors/0/namespace");
+            if namespace.is_none() {
+                return Err(format!("nothing was filled in: {}", filled.data));
+            }
+            match ask("OverridePolicy", &overriding).await {
+                Err(kube::Error::Api(status)) if status.code == 422 => Ok(()),
+                Err(error) => Err(error.to_string()),
+                Ok(accepted) => Err(format!("not refused: {}", accepted.data)),
+            }
+        })
+        .await
     }
 
     /// Starts one operator under its own service account; `arguments` are added to its command line.
