@@ -31,6 +31,9 @@ pub const API_ENABLEMENTS_PARTIAL: &str = "Partial";
 /// Not complete: nothing is known.
 pub const API_ENABLEMENTS_EMPTY: &str = "Empty";
 
+/// On a Cluster that is being deleted, beyond the contract: something still keeps it.
+pub const REMOVAL_BLOCKED: &str = "RemovalBlocked";
+
 /// On a binding: clusters were chosen.
 pub const SCHEDULED: &str = "Scheduled";
 /// Scheduled: it is.

@@ -8,6 +8,8 @@
 //!
 //! Nothing here reads a clock or talks to a member: time and observations come in as arguments.
 
+mod refresh;
+mod removal;
 mod requests;
 mod summary;
 mod taint_policy;
@@ -18,6 +20,8 @@ mod tests;
 use crds::{Condition, conditions};
 use jiff::{SignedDuration, Timestamp};
 
+pub use refresh::{Change, Folded, Folding, Refresh, compare, decide_refresh};
+pub use removal::{Leftovers, Removal, RemovalStep, decide_removal};
 pub use requests::{Amounts, PodParts, pod_requests};
 pub use summary::{PODS, Room, node_summary, resource_summary};
 pub use taint_policy::decide_policy_taints;

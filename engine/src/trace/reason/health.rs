@@ -45,7 +45,19 @@ pub enum HealthReason {
         /// Why not.
         cause: String,
     },
+    /// It is being deleted, but bindings still name it.
+    BindingsRemain {
+        /// The bindings, as `namespace/name`.
+        bindings: Vec<String>,
+    },
+    /// It is being deleted, and its Works are being removed from the member.
+    WorksRemain,
+    /// It is being deleted, and the member does not answer.
+    MemberSilent,
 }
+
+/// How many bindings a message names before it only counts them.
+const NAMED_BINDINGS: usize = 10;
 
 impl HealthReason {
     /// The CamelCase name, as the wire contract has it.
@@ -59,6 +71,9 @@ impl HealthReason {
             Self::ApisComplete => conditions::API_ENABLEMENTS_COMPLETE,
             Self::ApisPartial { .. } => conditions::API_ENABLEMENTS_PARTIAL,
             Self::ApisEmpty { .. } => conditions::API_ENABLEMENTS_EMPTY,
+            Self::BindingsRemain { .. } => "BindingsRemain",
+            Self::WorksRemain => "WorksRemain",
+            Self::MemberSilent => "MemberSilent",
         }
     }
 }
@@ -84,6 +99,23 @@ impl fmt::Display for HealthReason {
             Self::ApisEmpty { cause } => {
                 write!(f, "it is not known what the member serves: {cause}")
             }
+            Self::BindingsRemain { bindings } => {
+                let named = &bindings[..bindings.len().min(NAMED_BINDINGS)];
+                write!(
+                    f,
+                    "{} bindings still place copies in it: {}",
+                    bindings.len(),
+                    named.join(", ")
+                )?;
+                match bindings.len() - named.len() {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
+            }
+            Self::WorksRemain => f.write_str("its copies are being removed from the member"),
+            Self::MemberSilent => f.write_str(
+                "the member does not answer, so its copies cannot be removed; after a while they are left behind",
+            ),
         }
     }
 }
