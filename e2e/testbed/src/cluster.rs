@@ -320,11 +320,9 @@ impl Cluster {
 
     async fn create_nodes(&self, member: &Member) -> Result<()> {
         let nodes: Api<Node> = Api::all(self.client());
-        let names: Vec<String> = (1..=member.nodes)
-            .map(|number| format!("{}-node{number}", member.name))
-            .collect();
-        try_join_all(names.iter().map(async |name| {
-            let node = node(name, member)?;
+        try_join_all((1..=member.nodes).map(async |number| {
+            let name = &format!("{}-node{number}", member.name);
+            let node = node(name, number, member)?;
             nodes.create(&PostParams::default(), &node).await?;
             let ready = |node: &Node| {
                 let status = node.status.as_ref();
@@ -368,7 +366,8 @@ fn http_get(path: &str) -> Result<http::Request<Vec<u8>>> {
         .with_context(|| format!("{path} is no path"))
 }
 
-fn node(name: &str, member: &Member) -> Result<Node> {
+/// A node in a zone of its own.
+fn node(name: &str, number: usize, member: &Member) -> Result<Node> {
     let capacity = json!({"cpu": member.cpu, "memory": member.memory, "pods": member.pods});
     serde_json::from_value(json!({
         "metadata": {
@@ -377,6 +376,7 @@ fn node(name: &str, member: &Member) -> Result<Node> {
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64",
+                "topology.kubernetes.io/zone": format!("{}-zone{number}", member.name),
             },
         },
         "status": {
