@@ -14,6 +14,7 @@
 //! decision never makes a bad situation worse, and deciding again on its own result changes nothing.
 
 pub mod affinity;
+pub mod binding;
 mod divide;
 mod filter;
 mod outcome;

@@ -14,7 +14,7 @@ use crds::labels::CLAIMED_BY;
 use crds::policy::{PreemptionBehavior, PropagationSpec};
 
 use super::selector::{Identity, MatchStrength, strongest};
-use crate::snapshot::{PolicyScope, PolicyView, TemplateView};
+use crate::snapshot::{Claim, PolicyScope, PolicyView, TemplateView};
 use crate::trace::reason::PolicyReason;
 use crate::trace::{Decision, Subject, Trace, Verdict};
 
@@ -48,8 +48,12 @@ impl Match<'_> {
 }
 
 /// Who owns a template, among these policies. The order in which they come does not matter.
+///
+/// `claim` is the policy that owns it so far. Users who replace a template whole wipe the marks of the claim, so the binding's claim
+/// counts where the template's is missing.
 pub fn decide_owner<'a>(
     template: &TemplateView,
+    claim: Option<&Claim>,
     policies: impl IntoIterator<Item = &'a Arc<PolicyView>>,
 ) -> Decision<Option<Owner>> {
     let mut trace = Trace::new();
@@ -60,11 +64,8 @@ pub fn decide_owner<'a>(
     let mut matches = select(template, policies, &mut trace);
     matches.sort_by(|a, b| a.rank().cmp(&b.rank()));
 
-    let present = template
-        .claim
-        .as_ref()
-        .and_then(|claim| matches.iter().position(|m| claim.is_of(m.policy)));
-    if let (Some(claim), None) = (&template.claim, present) {
+    let present = claim.and_then(|claim| matches.iter().position(|m| claim.is_of(m.policy)));
+    if let (Some(claim), None) = (claim, present) {
         trace.push(
             Subject::Policy(claim.policy()),
             Verdict::Note(PolicyReason::ClaimReleased.into()),

@@ -50,6 +50,7 @@ fn policy(words: &str) -> Arc<PolicyView> {
 
 struct Case {
     template: TemplateView,
+    claim: Option<Claim>,
     policies: Vec<Arc<PolicyView>>,
 }
 
@@ -61,8 +62,9 @@ fn given(policies: &[&str]) -> Case {
             namespace: "default".into(),
             name: "web".into(),
             labels: [("app".to_owned(), "web".to_owned())].into(),
-            claim: None,
+            ..TemplateView::default()
         },
+        claim: None,
         policies: policies.iter().map(|p| policy(p)).collect(),
     }
 }
@@ -70,7 +72,7 @@ fn given(policies: &[&str]) -> Case {
 impl Case {
     fn claimed_by(mut self, name: &str) -> Self {
         let owner = self.policies.iter().find(|p| p.policy.name == name);
-        self.template.claim = Some(owner.map_or_else(
+        self.claim = Some(owner.map_or_else(
             || Claim {
                 scope: PolicyScope::Namespaced,
                 namespace: "default".into(),
@@ -84,8 +86,12 @@ impl Case {
 
     /// Who wins, in every order in which the policies may come; and why the named policy is where it is.
     fn check(&self, winner: Option<&str>, whys: &[(&str, &str)]) {
-        let forward = decide_owner(&self.template, &self.policies);
-        let backward = decide_owner(&self.template, self.policies.iter().rev());
+        let forward = decide_owner(&self.template, self.claim.as_ref(), &self.policies);
+        let backward = decide_owner(
+            &self.template,
+            self.claim.as_ref(),
+            self.policies.iter().rev(),
+        );
         assert_eq!(forward.trace, backward.trace, "order must not matter");
         let owner = forward.want.map(|owner| owner.policy.policy.name.clone());
         assert_eq!(owner.as_deref(), winner, "winner\n{}", forward.trace.text());
@@ -104,8 +110,6 @@ impl Case {
         }
     }
 }
-
-use crate::snapshot::Claim;
 
 #[test]
 fn a_template_that_no_policy_selects_has_no_owner() {

@@ -157,6 +157,10 @@ pub enum PlacementReason {
     StillValid,
     /// An owner outside has suspended scheduling.
     Suspended,
+    /// The binding is being deleted; a new one comes when it is gone.
+    BindingBeingDeleted,
+    /// A binding of that name belongs to another object, or to a template that has been deleted and made anew.
+    BindingOfAnother,
     /// Another scheduler is responsible.
     OtherScheduler {
         /// Its name.
@@ -195,6 +199,8 @@ impl PlacementReason {
             Self::AffinityTermFailed { .. } => "AffinityTermFailed",
             Self::StillValid => "StillValid",
             Self::Suspended => "Suspended",
+            Self::BindingBeingDeleted => "BindingBeingDeleted",
+            Self::BindingOfAnother => "BindingOfAnother",
             Self::OtherScheduler { .. } => "OtherScheduler",
         }
     }
@@ -275,6 +281,8 @@ impl fmt::Display for PlacementReason {
             Self::AffinityTermFailed { name } => write!(f, "affinity group {name} does not fit"),
             Self::StillValid => f.write_str("the present result still holds"),
             Self::Suspended => f.write_str("scheduling is suspended"),
+            Self::BindingBeingDeleted => f.write_str("the binding is being deleted"),
+            Self::BindingOfAnother => f.write_str("the binding belongs to another object"),
             Self::OtherScheduler { name } => write!(f, "scheduler {name} is responsible"),
         }
     }

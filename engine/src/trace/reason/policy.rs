@@ -125,6 +125,8 @@ pub enum PolicyReason {
         /// The missing names.
         missing: Vec<String>,
     },
+    /// It is lazy: its change waits for the next change of the template.
+    WaitsForTemplate,
     /// The owner so far is gone or no longer selects the template.
     ClaimReleased,
 }
@@ -147,6 +149,7 @@ impl PolicyReason {
             Self::BeingDeleted => "PolicyBeingDeleted",
             Self::HandledElsewhere { .. } => "HandledElsewhere",
             Self::WaitsForOverrides { .. } => "WaitsForOverrides",
+            Self::WaitsForTemplate => "WaitsForTemplate",
             Self::ClaimReleased => "ClaimReleased",
         }
     }
@@ -207,6 +210,7 @@ impl fmt::Display for PolicyReason {
                 "waits for override policies that do not exist: {}",
                 missing.join(", ")
             ),
+            Self::WaitsForTemplate => f.write_str("waits for a change of the template"),
             Self::ClaimReleased => f.write_str("no longer owns the template"),
         }
     }
