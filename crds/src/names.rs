@@ -29,6 +29,10 @@ pub fn impersonator_secret(cluster: &str) -> String {
     format!("{cluster}-impersonator")
 }
 
+/// The Lease in the operators' namespace that is renewed as long as somebody observes the member clusters: what Cluster
+/// objects say is only as good as that.
+pub const OBSERVATION_LEASE: &str = "cluster-health-observation";
+
 /// A short hash that is safe in names: FNV-1a of the text, printed in decimal, its digits replaced so that no word can
 /// come out.
 pub fn hash(text: &str) -> String {
