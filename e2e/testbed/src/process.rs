@@ -16,8 +16,8 @@ use crate::wait;
 
 /// Where cargo put the program: beside the executable that runs now.
 ///
-/// A program that is older than its sources is an error too: `cargo test -p` does not build the programs of other
-/// packages, and a test of an old build tells nothing.
+/// A program that is older than its sources, or of another checkout, is an error too: `cargo test -p` does not build the
+/// programs of other packages, and a test of an old build tells nothing.
 pub fn binary(name: &str) -> Result<PathBuf> {
     let executable = std::env::current_exe().context("finding the running executable")?;
     let mut directory = executable
@@ -31,29 +31,36 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     let path = directory.join(name);
     let build = "run `cargo build --workspace --bins` first";
     ensure!(path.exists(), "{} is not built: {build}", path.display());
-    if let Some(source) = newer_source(&path)? {
-        bail!(
-            "{} is older than {}: {build}",
-            path.display(),
-            source.display()
-        );
+    if let Some(why) = stale(&path)? {
+        bail!("{} {why}: {build}", path.display());
     }
     Ok(path)
 }
 
-/// A source file changed after the program was built, according to the dependency file that cargo leaves beside it.
-fn newer_source(program: &Path) -> Result<Option<PathBuf>> {
+/// Why the program is not what the sources here say, according to the dependency file that cargo leaves beside it.
+fn stale(program: &Path) -> Result<Option<String>> {
     let list = program.with_extension("d");
     let Ok(text) = fs::read_to_string(&list) else {
         // Installed programs have none.
         return Ok(None);
     };
     let built = modified(program)?;
-    let sources = text.split_once(": ").map_or("", |(_, sources)| sources);
-    for source in sources.split_whitespace().map(Path::new) {
+    let checkout = crate::repository()
+        .canonicalize()
+        .context("finding the checkout")?;
+    let sources: Vec<&Path> = text
+        .split_once(": ")
+        .map_or("", |(_, sources)| sources)
+        .split_whitespace()
+        .map(Path::new)
+        .collect();
+    if !sources.iter().any(|source| source.starts_with(&checkout)) {
+        return Ok(Some("was built from another checkout".to_owned()));
+    }
+    for source in sources {
         // A file that is gone has been replaced by others on the list.
         if source.exists() && modified(source)? > built {
-            return Ok(Some(source.to_owned()));
+            return Ok(Some(format!("is older than {}", source.display())));
         }
     }
     Ok(None)

@@ -13,7 +13,7 @@ use kube::{Client, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use testbed::{Cluster, Member, System, Testbed, wait};
+use testbed::{Cluster, Member, OPERATORS, System, Testbed, binary, wait};
 use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A busy machine needs long for a Deployment to become ready; no story waits longer than it has to.
@@ -59,6 +59,10 @@ enum Turn {
 }
 
 async fn create() -> Result<World> {
+    // Known at once, rather than when everything else has started.
+    for program in OPERATORS.into_iter().chain(["karmadactl"]) {
+        binary(program)?;
+    }
     let bed = Testbed::builder()
         .member(Member::named("member1"))
         .member(Member::named("member2"))
