@@ -12,6 +12,7 @@
 //! | M6 | How much memory do the system's own processes hold? |
 //! | M7 | How much CPU does a template cost, own and of the API servers? |
 
+pub mod bed;
 pub mod burst;
 pub mod calibration;
 pub mod counters;

@@ -8,17 +8,20 @@ use bench::burst::{self, Load};
 use bench::plane::{MemberArg, Plane};
 use bench::procs::Process;
 use bench::report::{Report, note};
-use bench::{calibration, latency};
+use bench::{bed, calibration, latency};
 use clap::{Parser, ValueEnum};
 
 /// Measure a control plane from outside.
 #[derive(Debug, Parser)]
 struct Args {
+    /// Start API servers and our own operators on this machine, with three members, and measure those
+    #[arg(long, conflicts_with_all = ["kubeconfig", "members", "processes"])]
+    bed: bool,
     /// Kubeconfig of the control plane (may read /metrics)
-    #[arg(long)]
-    kubeconfig: PathBuf,
+    #[arg(long, required_unless_present = "bed")]
+    kubeconfig: Option<PathBuf>,
     /// A member as NAME=KUBECONFIG; repeat for each
-    #[arg(long = "member", required = true)]
+    #[arg(long = "member", required_unless_present = "bed")]
     members: Vec<MemberArg>,
     /// A process of the system under test as PID or NAME=PID; repeat for each
     #[arg(long = "pid")]
@@ -69,11 +72,36 @@ fn main() -> Result<()> {
         .block_on(run(args))
 }
 
+/// What is measured, and what keeps it alive meanwhile.
+struct Subject {
+    plane: Plane,
+    processes: Vec<Process>,
+    _bed: Option<bed::Bed>,
+}
+
+async fn subject(args: &Args) -> Result<Subject> {
+    let Some(kubeconfig) = &args.kubeconfig else {
+        let bed = bed::Bed::start().await?;
+        return Ok(Subject {
+            plane: bed.plane().await?,
+            processes: bed.processes(),
+            _bed: Some(bed),
+        });
+    };
+    Ok(Subject {
+        plane: Plane::connect(kubeconfig, &args.members).await?,
+        processes: args.processes.clone(),
+        _bed: None,
+    })
+}
+
 async fn run(args: Args) -> Result<()> {
-    let Args {
-        kubeconfig,
-        members,
+    let Subject {
+        plane,
         processes,
+        _bed,
+    } = subject(&args).await?;
+    let Args {
         scenarios,
         c0_writes,
         m1_templates,
@@ -81,8 +109,8 @@ async fn run(args: Args) -> Result<()> {
         config_maps,
         deployments,
         json,
+        ..
     } = args;
-    let plane = Plane::connect(&kubeconfig, &members).await?;
     let mut report = Report::default();
     if scenarios.contains(&Scenario::C0) {
         note(&format!("C0: {c0_writes} writes of each kind"));
