@@ -133,6 +133,12 @@ impl Node<'_> {
         self.set("minLength", 1)
     }
 
+    /// Narrows raw JSON of any type to an object of any fields.
+    pub(super) fn whole_object(self) -> Self {
+        self.0.remove("nullable");
+        self.set("type", "object")
+    }
+
     /// Makes a list one that is merged item by item: two items with the same keys are refused.
     pub(super) fn keyed_by(self, keys: &[&str]) -> Self {
         self.set("x-kubernetes-list-type", "map")

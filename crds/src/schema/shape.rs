@@ -47,6 +47,8 @@ fn raw(node: &mut Map<String, Value>) {
         .all(|keyword| !node.contains_key(*keyword));
     if says_nothing {
         node.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+        // The server drops a null that is not allowed, and null is a value like any other here.
+        node.insert("nullable".into(), true.into());
     }
 }
 
@@ -106,17 +108,13 @@ pub(super) fn merge_keys(kind: Kind, schema: &mut Schema) {
             schema
                 .at("status.aggregatedStatus")
                 .keyed_by(&["clusterName"]);
-            schema
-                .at("status.aggregatedStatus[].status")
-                .set("type", "object");
+            schema.at("status.aggregatedStatus[].status").whole_object();
             cluster_purge_mode(schema);
             conditions(schema);
         }
         "Work" => {
-            schema.at("spec.workload.manifests[]").set("type", "object");
-            schema
-                .at("status.manifestStatuses[].status")
-                .set("type", "object");
+            schema.at("spec.workload.manifests[]").whole_object();
+            schema.at("status.manifestStatuses[].status").whole_object();
             conditions(schema);
         }
         "Cluster" => {
