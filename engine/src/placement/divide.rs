@@ -136,13 +136,15 @@ fn by_room(
         .len()
         .min(usize::try_from(total).unwrap_or(0))];
     let running: i64 = clusters.iter().filter_map(|c| c.present).sum();
-    let spread_holds = floors.iter().all(|index| {
-        clusters[*index]
-            .present
-            .is_some_and(|replicas| replicas > 0)
-    });
+    // Clusters that the lower bounds want to have a replica and that have none yet; if what is added does not suffice for
+    // them, something has to move.
+    let bare = floors
+        .iter()
+        .filter(|index| clusters[**index].present.unwrap_or(0) == 0)
+        .count();
+    let added = usize::try_from(total - running).unwrap_or(0);
 
-    let result = if request.fresh || (running >= total && !spread_holds) {
+    let result = if request.fresh || bare > added {
         scale_up(request, total, selected, floors, |_| 0)
     } else if running > total {
         Some(scale_down(request, total, selected, floors))

@@ -190,18 +190,19 @@ fn settled(request: &Request<'_>, fleet: &Fleet) -> Option<Placed> {
     let terms = Term::of(request);
     let term = &terms[first_term(request, &terms)];
     let mut unused = Trace::new();
-    let fit: BTreeSet<Name> = filter::candidates(request, fleet, term, &mut unused)
+    let running: Vec<_> = filter::candidates(request, fleet, term, &mut unused)
         .into_iter()
-        .map(|candidate| candidate.name.clone())
+        .filter(|candidate| candidate.present.is_some())
         .collect();
-    request
-        .current
-        .iter()
-        .all(|target| fit.contains(target.name.as_str()))
-        .then(|| Placed {
-            affinity: term.name.map(str::to_owned),
-            ..Placed::unchanged(request, Outcome::Success)
-        })
+    let all_fit = running.len() == request.current.len();
+    let used: Vec<_> = running
+        .into_iter()
+        .filter(|candidate| replicas == 0 || candidate.present != Some(0))
+        .collect();
+    (all_fit && (replicas == 0 || select::holds(request, &used))).then(|| Placed {
+        affinity: term.name.map(str::to_owned),
+        ..Placed::unchanged(request, Outcome::Success)
+    })
 }
 
 /// Whether any affinity of the placement still wants the copy in a cluster, which exists and is to stay.

@@ -5,7 +5,7 @@
 //! groups) are taken in until there is enough. Fixed weights name their clusters themselves, so they ignore constraints, and what
 //! is copied everywhere does not ask for room (both as in Karmada).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::policy::{SpreadConstraint, SpreadFieldValue};
 
@@ -36,7 +36,9 @@ impl Bounds {
         max: usize::MAX,
     };
 
-    fn of(constraint: &SpreadConstraint) -> Self {
+    /// Fewer replicas than groups cannot be spread over all of them, so they lower the lower bound.
+    fn of(constraint: &SpreadConstraint, request: &Request<'_>) -> Self {
+        let most = need(request).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
         let given = |groups: Option<i64>| {
             groups
                 .filter(|n| *n > 0)
@@ -44,7 +46,7 @@ impl Bounds {
         };
         let min = given(constraint.min_groups).unwrap_or(1);
         Self {
-            min,
+            min: min.min(most),
             max: given(constraint.max_groups).unwrap_or(usize::MAX).max(min),
         }
     }
@@ -56,7 +58,18 @@ enum GroupBy<'a> {
     Label(&'a str),
 }
 
-impl GroupBy<'_> {
+impl<'a> GroupBy<'a> {
+    fn of(constraint: &'a SpreadConstraint) -> Self {
+        match &constraint.spread_by_label {
+            Some(label) => Self::Label(label),
+            None => Self::Field(
+                constraint
+                    .spread_by_field
+                    .unwrap_or(SpreadFieldValue::Cluster),
+            ),
+        }
+    }
+
     fn name(&self) -> &str {
         match self {
             Self::Field(field) => field.as_str(),
@@ -81,6 +94,21 @@ impl GroupBy<'_> {
     }
 }
 
+/// Whether these clusters are within all bounds.
+pub(super) fn holds(request: &Request<'_>, clusters: &[Candidate<'_>]) -> bool {
+    matches!(request.mode(), Mode::Static(_))
+        || request
+            .placement
+            .spread_constraints
+            .iter()
+            .all(|constraint| {
+                let bounds = Bounds::of(constraint, request);
+                let group_by = GroupBy::of(constraint);
+                let groups: BTreeSet<String> = clusters.iter().map(|c| group_by.key(c)).collect();
+                (bounds.min..=bounds.max).contains(&groups.len())
+            })
+}
+
 /// Picks the clusters to use; candidates come best first.
 pub(super) fn select<'a>(
     request: &Request<'_>,
@@ -97,15 +125,12 @@ pub(super) fn select<'a>(
     let mut by_cluster = Bounds::NONE;
     let mut by_group = None;
     for constraint in constraints {
-        let bounds = Bounds::of(constraint);
-        let group = match (&constraint.spread_by_label, constraint.spread_by_field) {
-            (Some(label), _) => GroupBy::Label(label),
-            (None, None | Some(SpreadFieldValue::Cluster)) => {
-                by_cluster = bounds;
-                continue;
-            }
-            (None, Some(field)) => GroupBy::Field(field),
-        };
+        let bounds = Bounds::of(constraint, request);
+        let group = GroupBy::of(constraint);
+        if matches!(group, GroupBy::Field(SpreadFieldValue::Cluster)) {
+            by_cluster = bounds;
+            continue;
+        }
         if by_group.replace((group, bounds)).is_some() {
             trace.push(
                 Subject::Whole,
@@ -249,7 +274,12 @@ fn pick_groups<'a>(
         clusters < by_cluster.min || need.is_some_and(|need| room < need)
     };
     let most = bounds.max.min(possible);
-    let mut taken = bounds.min;
+    // Groups that run copies stay: leaving one to save a group would move what runs for nothing.
+    let running = ranked
+        .iter()
+        .filter(|(_, clusters)| clusters.iter().any(|c| c.present.is_some()))
+        .count();
+    let mut taken = bounds.min.max(running).min(most);
     while taken < most && lacking(&ranked[..taken]) {
         taken += 1;
     }
@@ -318,7 +348,7 @@ fn group_floors(
     min_groups: usize,
     min_clusters: usize,
 ) -> Vec<usize> {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     let mut floors: Vec<usize> = (0..clusters.len())
         .filter(|index| seen.insert(group_by.key(&clusters[*index])))
         .take(min_groups)

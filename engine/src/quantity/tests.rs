@@ -173,7 +173,8 @@ proptest! {
         let text = q.to_string();
         let back = quantity(&text);
         prop_assert_eq!(back, q);
-        prop_assert_eq!(back.to_string(), text);
+        // A binary amount that is no multiple of 1024 is printed without suffix, and read as a decimal one, as in Go.
+        prop_assert_eq!(quantity(&back.to_string()), q);
     }
 
     #[test]
