@@ -5,13 +5,14 @@
 
 use serde_json::Value;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     include_str!("../../config/admission/deletion-protection.yaml"),
-    include_str!("../../config/admission/label-keys.yaml"),
+    include_str!("../../config/admission/map-keys.yaml"),
     include_str!("../../config/admission/override-values.yaml"),
     include_str!("../../config/admission/permanent-id.yaml"),
     include_str!("../../config/admission/propagation-defaults.yaml"),
     include_str!("../../config/admission/selector-namespace.yaml"),
+    include_str!("../../config/admission/warnings.yaml"),
 ];
 
 /// All admission policies and their bindings, each a whole manifest.

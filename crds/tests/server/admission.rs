@@ -59,6 +59,42 @@ async fn a_namespaced_policy_selects_in_its_own_namespace_only() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_examples_of_karmada_say_is_accepted_with_a_warning() -> Result<()> {
+    let bed = bed::installed().await?;
+    let document = policy(
+        "PropagationPolicy",
+        "warned",
+        &json!({
+            "resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "labelSelector": {}}],
+            "placement": {"clusterTolerations": [{"effect": "NoSchedule"}]},
+        }),
+    );
+    let file = bed.directory().join("warned.json");
+    std::fs::write(&file, document.to_string())?;
+    wait::until("the warnings to be in force", wait::PATIENCE, async || {
+        let output = bed
+            .control_plane()
+            .kubectl_command()
+            .args(["create", "--dry-run=server", "--namespace=default", "-f"])
+            .arg(&file)
+            .output()?;
+        let warnings = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            bail!("it was refused: {warnings}");
+        }
+        says(
+            &warnings,
+            &[
+                "Warning: ",
+                "spec.resourceSelectors[0].labelSelector: the selector has a name",
+                "spec.placement.clusterTolerations[0].key: without a key",
+            ],
+        )
+    })
+    .await
+}
+
+#[tokio::test]
 async fn the_scheduler_of_a_policy_cannot_be_changed() -> Result<()> {
     let bed = bed::installed().await?;
     let namespace = bed.namespace("scheduler").await?;

@@ -93,7 +93,7 @@ async fn in_force(client: &Client) -> Result<()> {
                 "spec": {"resourceSelectors": [{"apiVersion": "v1", "kind": "Pod", "namespace": "elsewhere"}]}}),
         ),
         (
-            "karmada-label-keys",
+            "karmada-map-keys",
             json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": {"name": "x"},
                 "spec": {"resourceSelectors": [{"apiVersion": "v1", "kind": "Pod", "labelSelector": {"matchLabels": {"a b": "c"}}}]}}),
         ),

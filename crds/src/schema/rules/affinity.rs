@@ -71,11 +71,6 @@ pub(super) fn resources(schema: &mut Schema, path: &str) {
     schema.at(path).set("maxItems", 1000);
     schema.at(&format!("{path}[].apiVersion")).not_empty();
     schema.at(&format!("{path}[].kind")).not_empty();
-    schema.at(&format!("{path}[]")).rule_at(
-        "labelSelector",
-        "!(has(self.name) && self.name != '' && has(self.labelSelector))",
-        "a selector with a name ignores labels: remove labelSelector, or name",
-    );
     labels(schema, &format!("{path}[].labelSelector"));
 }
 
@@ -109,12 +104,7 @@ pub(super) fn tolerations(schema: &mut Schema, path: &str) {
         )
         .rule_at(
             "tolerationSeconds",
-            "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+            "!has(self.tolerationSeconds) || !has(self.effect) || self.effect in ['NoExecute', '']",
             "tolerationSeconds is for effect NoExecute only",
-        )
-        .rule_at(
-            "key",
-            "(has(self.key) && self.key != '') || (has(self.operator) && self.operator == 'Exists')",
-            "a toleration without key needs operator Exists",
         );
 }

@@ -93,6 +93,7 @@ fn models(schema: &mut Schema) {
             CONTIGUOUS,
             "for each resource the ranges must begin at 0 and follow each other without gap or overlap: max of one grade is min of the next",
         );
+    schema.at(&format!("{models}[].grade")).set("default", 0);
     schema
         .at(&format!("{models}[].ranges"))
         .set("maxItems", 8)

@@ -5,7 +5,7 @@ use super::{VALUE, VALUE_LENGTH, affinity};
 use crate::schema::edit::Schema;
 
 /// The most rules in a policy, and the most overriders of one sort in a rule.
-const RULES: i32 = 256;
+const RULES: i32 = 1000;
 const OVERRIDERS: i32 = 64;
 
 /// A tilde in a JSON pointer stands for itself only as `~0`, and for a slash as `~1`.
