@@ -74,3 +74,94 @@ impl From<LenientCondition> for Condition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        policy::{FederatedResourceQuota, PropagationPolicy, PurgeMode},
+        work::{ResourceBinding, Work},
+    };
+    use serde_json::{Value, json};
+
+    fn policy(spec: &Value) -> PropagationPolicy {
+        serde_json::from_value(json!({"metadata": {"name": "a"}, "spec": spec}))
+            .expect("it can be read")
+    }
+
+    #[test]
+    fn empty_strings_are_as_good_as_absent_ones() {
+        let policy = policy(
+            &json!({"resourceSelectors": [{"apiVersion": "v1", "kind": "Pod", "namespace": "", "name": ""}]}),
+        );
+        let selector = &policy.spec.resource_selectors[0];
+        assert_eq!((&selector.namespace, &selector.name), (&None, &None));
+    }
+
+    #[test]
+    fn a_null_list_is_an_empty_one() {
+        assert_eq!(
+            policy(&json!({"resourceSelectors": null}))
+                .spec
+                .resource_selectors,
+            []
+        );
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored() {
+        assert_eq!(
+            policy(&json!({"resourceSelectors": [], "fromTheFuture": {"a": 1}}))
+                .spec
+                .priority,
+            0
+        );
+    }
+
+    #[test]
+    fn defaults_are_there_without_a_server() {
+        let spec = policy(&json!({"resourceSelectors": [], "failover": {"cluster": {}, "application": {"decisionConditions": {}}}})).spec;
+        assert_eq!(spec.scheduler_name, "default-scheduler");
+        let failover = spec.failover.expect("it was given");
+        assert_eq!(
+            failover.cluster.expect("it was given").purge_mode,
+            PurgeMode::Gracefully
+        );
+        let application = failover.application.expect("it was given");
+        assert_eq!(application.decision_conditions.toleration_seconds, 300);
+    }
+
+    #[test]
+    fn conditions_need_no_reason_and_no_time() {
+        for time in [json!(null), json!("2026-01-01T00:00:00Z")] {
+            let work: Work = serde_json::from_value(json!({"metadata": {}, "spec": {}, "status": {
+                "conditions": [{"type": "Applied", "status": "True", "lastTransitionTime": time}]}}))
+            .expect("it can be read");
+            let conditions = work.status.expect("it was given").conditions;
+            assert_eq!(
+                (conditions[0].type_.as_str(), conditions[0].reason.as_str()),
+                ("Applied", "")
+            );
+        }
+    }
+
+    #[test]
+    fn quantities_may_be_numbers() {
+        let quota: FederatedResourceQuota = serde_json::from_value(
+            json!({"metadata": {}, "spec": {"overall": {"cpu": 4, "memory": "1Gi"}}}),
+        )
+        .expect("it can be read");
+        assert_eq!(quota.spec.overall["cpu"].0, "4");
+    }
+
+    #[test]
+    fn nothing_that_was_absent_is_written() {
+        let binding = json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding", "metadata": {"name": "a"},
+            "spec": {"resource": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}, "conflictResolution": "Abort"}});
+        let typed: ResourceBinding =
+            serde_json::from_value(binding.clone()).expect("it can be read");
+        assert_eq!(
+            serde_json::to_value(typed).expect("it can be written"),
+            binding
+        );
+    }
+}

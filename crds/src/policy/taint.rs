@@ -57,7 +57,7 @@ pub enum MatchConditionOperator {
 pub struct PolicyTaint {
     /// The taint's key.
     pub key: String,
-    /// The effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    /// What the taint does: `NoSchedule` keeps new copies away, `NoExecute` drives copies out too.
     pub effect: String,
     /// The taint's value.
     #[serde(

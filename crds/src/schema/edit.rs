@@ -34,16 +34,13 @@ impl Schema {
                 settings.meta_schema = None;
             })
             .with_transform(kube::core::schema::StructuralSchemaRewriter)
-            .with_transform(kube::core::schema::OptionalEnum)
             .into_generator();
         Self(generator.into_root_schema_for::<T>().to_value())
     }
 
     /// Adds a property to the root.
-    pub(super) fn property(mut self, name: &str, description: &str, schema: &Self) -> Self {
-        let mut schema = schema.0.clone();
-        schema["description"] = description.into();
-        self.0["properties"][name] = schema;
+    pub(super) fn property(mut self, name: &str, schema: Self) -> Self {
+        self.0["properties"][name] = schema.0;
         self
     }
 
@@ -121,6 +118,11 @@ impl Node<'_> {
     pub(super) fn set(self, keyword: &str, value: impl Into<Value>) -> Self {
         self.0.insert(keyword.to_owned(), value.into());
         self
+    }
+
+    /// Documents the node.
+    pub(super) fn describe(self, text: &str) -> Self {
+        self.set("description", text)
     }
 
     /// Lets only these strings through.

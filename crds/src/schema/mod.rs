@@ -165,8 +165,8 @@ macro_rules! definable {
 
             fn raw() -> Schema {
                 Schema::root($kind::DOC)
-                    .property("spec", "What is wanted.", &Schema::of::<$spec>())
-                    $(.property("status", "What was observed.", &Schema::of::<$status>()))?
+                    .property("spec", Schema::of::<$spec>())
+                    $(.property("status", Schema::of::<$status>()))?
             }
         })+
     };

@@ -13,6 +13,7 @@ const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[n
 /// Rewrites every node.
 pub(super) fn finish(schema: &mut Schema) {
     schema.each(&mut |node| {
+        optional_enum(node);
         not_nullable(node);
         quantity(node);
         raw(node);
@@ -20,6 +21,24 @@ pub(super) fn finish(schema: &mut Schema) {
         describe(node);
     });
     schema.each(&mut kubernetes_lists);
+}
+
+/// An optional enum comes as the enum or `null`; the field's own documentation is kept, not that of the enum.
+fn optional_enum(node: &mut Map<String, Value>) {
+    let Some(Value::Array(alternatives)) = node.get_mut("anyOf") else {
+        return;
+    };
+    let [Value::Object(some), null] = alternatives.as_mut_slice() else {
+        return;
+    };
+    if null.get("nullable") != Some(&json!(true)) {
+        return;
+    }
+    let some = std::mem::take(some);
+    node.remove("anyOf");
+    for (keyword, value) in some {
+        node.entry(keyword).or_insert(value);
+    }
 }
 
 /// Absent is the only way to say nothing: the contract has no nullable field.
@@ -65,11 +84,9 @@ fn describe(node: &mut Map<String, Value>) {
         let first = text.find(". ").map_or(text.as_str(), |end| &text[..=end]);
         *text = first.to_owned();
     }
+    // `kubectl explain` prints what a list is and what its items are one after the other; the first says it all.
     for key in ["items", "additionalProperties"] {
-        // The list or map itself is described; the type of its items is not what a reader asked for.
-        if let Some(inner) = node.get_mut(key).and_then(Value::as_object_mut)
-            && inner.contains_key("x-kubernetes-int-or-string")
-        {
+        if let Some(inner) = node.get_mut(key).and_then(Value::as_object_mut) {
             inner.remove("description");
         }
     }
@@ -146,15 +163,28 @@ fn conditions(schema: &mut Schema) {
         .at("status.conditions[]")
         .set("required", json!(["lastTransitionTime", "status", "type"]));
     schema
-        .at("status.conditions[].status")
-        .one_of(&["True", "False", "Unknown"]);
+        .at("status.conditions[].type")
+        .set("maxLength", 316)
+        .describe("What the condition is about.");
     schema
-        .at("status.conditions[].message")
-        .set("maxLength", 32768);
+        .at("status.conditions[].status")
+        .one_of(&["True", "False", "Unknown"])
+        .describe("Whether it holds.");
     schema
         .at("status.conditions[].reason")
-        .set("maxLength", 1024);
-    schema.at("status.conditions[].type").set("maxLength", 316);
+        .set("maxLength", 1024)
+        .describe("Why, in one word.");
+    schema
+        .at("status.conditions[].message")
+        .set("maxLength", 32768)
+        .describe("Why, in a sentence, and what to do about it.");
+    schema
+        .at("status.conditions[].lastTransitionTime")
+        .describe("When the status last changed.");
+    schema
+        .at("status.conditions[].observedGeneration")
+        .set("minimum", 0)
+        .describe("The generation of the object that the condition is about.");
 }
 
 /// `Never` is for applications only.

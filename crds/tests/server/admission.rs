@@ -242,12 +242,74 @@ async fn what_was_stored_before_a_rule_can_still_be_changed_elsewhere() -> Resul
     Ok(())
 }
 
+/// Lists of bindings are merged by key here, and were not in Karmada: what it stored may have a key twice.
+#[tokio::test]
+async fn a_stored_list_with_a_key_twice_can_be_read_written_around_and_healed() -> Result<()> {
+    let bed = bed::installed().await?;
+    let client = bed.control_plane().client();
+    let namespace = bed.namespace("twice").await?;
+    let keyed = renamed("resourcebindings.work.karmada.io", "twice.example.io")?;
+    let mut atomic = serde_json::to_value(&keyed)?;
+    let clusters = atomic
+        .pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/clusters")
+        .and_then(Value::as_object_mut)
+        .context("bindings have clusters")?;
+    for keyword in ["x-kubernetes-list-type", "x-kubernetes-list-map-keys"] {
+        clusters
+            .remove(keyword)
+            .with_context(|| format!("the list has {keyword}"))?;
+    }
+    bed::define(&client, &serde_json::from_value(atomic)?).await?;
+
+    let mut document = json!({"apiVersion": "twice.example.io/v1alpha2", "kind": "ResourceBinding", "metadata": {"name": "old"},
+        "spec": {"resource": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"},
+            "clusters": [{"name": "member1", "replicas": 1}, {"name": "member1", "replicas": 2}]}});
+    let api = bed::api(&client, &document, Some(namespace.name()));
+    api.create(
+        &PostParams::default(),
+        &serde_json::from_value(document.clone())?,
+    )
+    .await?;
+    bed::define(&client, &keyed).await?;
+    document["metadata"]["name"] = "new".into();
+    wait::until("the keys to be served", wait::PATIENCE, async || {
+        bed::dry_run(&client, &document)
+            .await
+            .err()
+            .ok_or("it was accepted")
+    })
+    .await?;
+
+    let found = api.get("old").await?;
+    assert_eq!(
+        found.data["spec"]["clusters"].as_array().map(Vec::len),
+        Some(2)
+    );
+    let around = json!({"spec": {"replicas": 3}});
+    api.patch("old", &PatchParams::default(), &Patch::Merge(&around))
+        .await?;
+    let status = json!({"apiVersion": "twice.example.io/v1alpha2", "kind": "ResourceBinding", "status": {"schedulerObservedGeneration": 1}});
+    api.patch_status(
+        "old",
+        &PatchParams::apply("crds-tests"),
+        &Patch::Apply(&status),
+    )
+    .await?;
+    let healed = json!({"spec": {"clusters": [{"name": "member1", "replicas": 3}]}});
+    api.patch("old", &PatchParams::default(), &Patch::Merge(&healed))
+        .await?;
+    Ok(())
+}
+
 /// The definition of a kind, under another group.
 fn renamed(name: &str, group: &str) -> Result<CustomResourceDefinition> {
     let mut definition = crds::all()
         .into_iter()
         .find(|definition| definition.metadata.name.as_deref() == Some(name))
         .with_context(|| format!("{name} is not defined"))?;
+    // kubectl would find two kinds under one short name or category.
+    definition.spec.names.short_names = None;
+    definition.spec.names.categories = None;
     definition.metadata.name = Some(format!("{}.{group}", definition.spec.names.plural));
     group.clone_into(&mut definition.spec.group);
     Ok(definition)

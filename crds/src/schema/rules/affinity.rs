@@ -29,7 +29,7 @@ pub(super) fn clusters(schema: &mut Schema, path: &str) {
         );
     schema
         .at(&format!("{requirements}[].values"))
-        .set("description", "The values.");
+        .describe("The values.");
     schema.at(&format!("{requirements}[]")).rule_at(
         "values",
         "has(self.values) && self.values.size() > 0",
@@ -81,20 +81,24 @@ pub(super) fn tolerations(schema: &mut Schema, path: &str) {
     schema
         .at(&format!("{item}.key"))
         .set("maxLength", KEY_LENGTH)
-        .set("pattern", format!("^$|{KEY}"));
+        .set("pattern", format!("^$|{KEY}"))
+        .describe("The key of the taints tolerated; absent means any.");
     schema
         .at(&format!("{item}.operator"))
-        .one_of(&["Exists", "Equal", ""]);
-    schema.at(&format!("{item}.effect")).one_of(&[
-        "NoSchedule",
-        "PreferNoSchedule",
-        "NoExecute",
-        "",
-    ]);
+        .one_of(&["Exists", "Equal", ""])
+        .describe("`Exists` tolerates any value, `Equal` the one given; absent means `Equal`.");
+    schema
+        .at(&format!("{item}.effect"))
+        .one_of(&["NoSchedule", "PreferNoSchedule", "NoExecute", ""])
+        .describe("The effect of the taints tolerated; absent means any.");
     schema
         .at(&format!("{item}.value"))
         .set("maxLength", VALUE_LENGTH)
-        .set("pattern", VALUE);
+        .set("pattern", VALUE)
+        .describe("The value of the taints tolerated; none with operator `Exists`.");
+    schema.at(&format!("{item}.tolerationSeconds")).describe(
+        "For how long a taint with effect `NoExecute` is tolerated; absent means for ever.",
+    );
     schema
         .at(&item)
         .rule_at(

@@ -28,7 +28,7 @@ pub(super) fn add(schema: &mut Schema) {
     schema
         .at("spec.taints[].effect")
         .one_of(&["NoSchedule", "NoExecute"])
-        .set("description", "What the taint does: `NoSchedule` keeps new copies away, `NoExecute` drives copies out too.");
+        .describe("What the taint does: `NoSchedule` keeps new copies away, `NoExecute` drives copies out too.");
     schema
         .at("spec.taints[].key")
         .set("maxLength", KEY_LENGTH)
