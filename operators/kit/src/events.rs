@@ -1,0 +1,189 @@
+//! Kubernetes Events: what users see with `kubectl describe` and `kubectl events`.
+//!
+//! An event tells of a transition, once. Callers emit when a stored condition changes; the recorder keeps the last note for each object and
+//! reason besides, so that a repeated attempt does not repeat the event.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::jiff::Timestamp;
+use kube::Resource;
+use kube::api::Api;
+
+use crate::failure::{Failure, RequestError};
+use crate::writer::Writer;
+
+/// Longest note that the API accepts.
+pub const MAX_NOTE: usize = 1024;
+
+/// Transitions remembered; beyond that the oldest is forgotten and might be told twice.
+const REMEMBERED: usize = 4096;
+
+/// Whether all is well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// `Normal`
+    Normal,
+    /// `Warning`
+    Warning,
+}
+
+/// Writes events for one component.
+#[derive(Clone)]
+pub struct Recorder {
+    writer: Writer,
+    component: Arc<str>,
+    told: Arc<Mutex<Told>>,
+}
+
+#[derive(Default)]
+struct Told {
+    notes: HashMap<(String, String), String>,
+    order: VecDeque<(String, String)>,
+}
+
+impl Recorder {
+    pub(crate) fn new(writer: Writer, component: &str) -> Self {
+        Self {
+            writer,
+            component: component.into(),
+            told: Arc::default(),
+        }
+    }
+
+    /// Tells of a transition of `object`; nothing is sent if the last thing told of it with this reason was the same.
+    ///
+    /// # Errors
+    ///
+    /// If the event cannot be written. The transition itself has happened; the error is for the log.
+    pub async fn emit(
+        &self,
+        object: &ObjectReference,
+        severity: Severity,
+        reason: &str,
+        note: &str,
+    ) -> Result<(), RequestError> {
+        let note = bounded(note);
+        let identity = object.uid.clone().unwrap_or_else(|| {
+            format!(
+                "{}/{}/{}",
+                object.kind.as_deref().unwrap_or_default(),
+                object.namespace.as_deref().unwrap_or_default(),
+                object.name.as_deref().unwrap_or_default()
+            )
+        });
+        if !self.is_news(&identity, reason, &note) {
+            return Ok(());
+        }
+        let namespace = object
+            .namespace
+            .clone()
+            .filter(|n| !n.is_empty())
+            .unwrap_or_else(|| "default".to_owned());
+        let now = Time(Timestamp::now());
+        let event = Event {
+            metadata: ObjectMeta {
+                // As Kubernetes' own recorders: the object's name and something that differs.
+                name: Some(format!(
+                    "{}.{:016x}",
+                    object.name.as_deref().unwrap_or_default(),
+                    rand::random::<u64>()
+                )),
+                namespace: Some(namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            involved_object: object.clone(),
+            type_: Some(
+                match severity {
+                    Severity::Normal => "Normal",
+                    Severity::Warning => "Warning",
+                }
+                .to_owned(),
+            ),
+            reason: Some(reason.to_owned()),
+            message: Some(note),
+            source: Some(EventSource {
+                component: Some(self.component.to_string()),
+                host: None,
+            }),
+            reporting_component: Some(self.component.to_string()),
+            reporting_instance: Some(self.component.to_string()),
+            first_timestamp: Some(now.clone()),
+            last_timestamp: Some(now),
+            count: Some(1),
+            ..Event::default()
+        };
+        let api: Api<Event> = Api::namespaced(self.writer.client().clone(), &namespace);
+        match self.writer.create(&api, &event).await {
+            Ok(_) => Ok(()),
+            // The namespace is going away, and with it whoever would read this.
+            Err(error)
+                if error.failure() == Failure::Forbidden
+                    && error.message().contains("being terminated") =>
+            {
+                Ok(())
+            }
+            Err(error) if error.failure() == Failure::NotFound => Ok(()),
+            Err(error) => {
+                self.forget(&identity, reason);
+                Err(error)
+            }
+        }
+    }
+
+    /// As [`Recorder::emit`], for callers that have nobody to hand an error to: it is logged.
+    pub async fn tell(
+        &self,
+        object: &ObjectReference,
+        severity: Severity,
+        reason: &str,
+        note: &str,
+    ) {
+        if let Err(error) = self.emit(object, severity, reason, note).await {
+            tracing::warn!(reason, error = %error.message(), "event not written");
+        }
+    }
+
+    fn is_news(&self, identity: &str, reason: &str, note: &str) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (identity.to_owned(), reason.to_owned());
+        if let Some(last) = told.notes.insert(key.clone(), note.to_owned()) {
+            return last != note;
+        }
+        told.order.push_back(key);
+        if told.order.len() > REMEMBERED
+            && let Some(oldest) = told.order.pop_front()
+        {
+            told.notes.remove(&oldest);
+        }
+        true
+    }
+
+    fn forget(&self, identity: &str, reason: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(note) = told
+            .notes
+            .get_mut(&(identity.to_owned(), reason.to_owned()))
+        {
+            note.clear();
+        }
+    }
+}
+
+/// A reference to a typed object, as events and owners need it.
+pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+    object.object_ref(&())
+}
+
+fn bounded(note: &str) -> String {
+    if note.len() <= MAX_NOTE {
+        return note.to_owned();
+    }
+    let end = (0..=MAX_NOTE - 3)
+        .rev()
+        .find(|at| note.is_char_boundary(*at))
+        .unwrap_or(0);
+    format!("{}...", &note[..end])
+}
