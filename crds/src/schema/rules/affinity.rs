@@ -1,4 +1,4 @@
-//! Rules for what selects clusters and templates.
+//! Rules for what selects clusters and templates, shared by several kinds.
 
 use super::{KEY, KEY_LENGTH, VALUE, VALUE_LENGTH};
 use crate::schema::edit::Schema;
@@ -111,4 +111,14 @@ pub(super) fn tolerations(schema: &mut Schema, path: &str) {
             "!has(self.tolerationSeconds) || !has(self.effect) || self.effect in ['NoExecute', '']",
             "tolerationSeconds is for effect NoExecute only",
         );
+}
+
+/// Rules for the suspension at this path.
+pub(super) fn suspension(schema: &mut Schema, path: &str) {
+    schema.at(path).rule_at(
+        "dispatchingOnClusters",
+        "!(has(self.dispatching) && self.dispatching && has(self.dispatchingOnClusters) \
+            && has(self.dispatchingOnClusters.clusterNames) && self.dispatchingOnClusters.clusterNames.size() > 0)",
+        "dispatching suspends every cluster: set it, or name clusters, not both",
+    );
 }

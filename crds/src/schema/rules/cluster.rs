@@ -4,10 +4,10 @@ use super::{KEY, KEY_LENGTH, VALUE, VALUE_LENGTH};
 use crate::schema::edit::Schema;
 use serde_json::json;
 
-/// Where a node grade begins, the grade below ends; the first begins at zero.
-const CONTIGUOUS: &str = "self.all(a, a.ranges.all(r, quantity(string(r.min)).compareTo(quantity('0')) == 0 \
-    ? !self.exists(b, b.grade < a.grade && b.ranges.exists(s, s.name == r.name)) \
-    : self.exists_one(b, b.grade < a.grade && b.ranges.exists(s, s.name == r.name \
+/// Where a node grade begins, the grade below ends; the lowest begins anywhere, and counts as if at zero.
+const CONTIGUOUS: &str = "self.all(a, a.ranges.all(r, \
+    !self.exists(b, b.grade < a.grade && b.ranges.exists(s, s.name == r.name)) \
+    || self.exists_one(b, b.grade < a.grade && b.ranges.exists(s, s.name == r.name \
         && quantity(string(s.max)).compareTo(quantity(string(r.min))) == 0))))";
 
 /// Adds the rules.
@@ -91,7 +91,7 @@ fn models(schema: &mut Schema) {
         )
         .rule(
             CONTIGUOUS,
-            "for each resource the ranges must begin at 0 and follow each other without gap or overlap: max of one grade is min of the next",
+            "for each resource the ranges must follow each other without gap or overlap: max of one grade is min of the next",
         );
     schema.at(&format!("{models}[].grade")).set("default", 0);
     schema

@@ -21,7 +21,8 @@ pub(super) fn quota(schema: &mut Schema) {
     schema.at(assignments).set("maxItems", 1000);
     schema
         .at(&format!("{assignments}[].clusterName"))
-        .not_empty();
+        .set("maxLength", 48)
+        .set("pattern", "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
     for map in ["spec.overall".to_owned(), format!("{assignments}[].hard")] {
         schema.at(&format!("{map}{{}}")).set("maxLength", 40);
         schema
@@ -109,9 +110,5 @@ pub(super) fn rebalancer(schema: &mut Schema) {
 /// Rules for [`crate::work::ResourceBinding`] and its twin. Most of a binding is copied from a policy, which has passed.
 pub(super) fn binding(schema: &mut Schema) {
     schema.at("spec.components[].name").not_empty();
-    schema.at("spec.suspension").rule_at(
-        "dispatchingOnClusters",
-        "!(has(self.dispatching) && has(self.dispatchingOnClusters))",
-        "set either dispatching or dispatchingOnClusters, not both",
-    );
+    affinity::suspension(schema, "spec.suspension");
 }

@@ -7,6 +7,8 @@ use crate::schema::edit::Schema;
 /// The most rules in a policy, and the most overriders of one sort in a rule.
 const RULES: i32 = 1000;
 const OVERRIDERS: i32 = 64;
+/// The most changes in one document.
+const PATCHES: i32 = 50;
 
 /// A tilde in a JSON pointer stands for itself only as `~0`, and for a slash as `~1`.
 const TILDES: &str = "^([^~]|~[01])*$";
@@ -109,19 +111,25 @@ fn field(schema: &mut Schema, item: &str) {
         let patch = format!("{item}.{format}[]");
         schema
             .at(&format!("{item}.{format}"))
-            .set("maxItems", OVERRIDERS);
-        pointer(schema, &format!("{patch}.subPath"));
+            .set("maxItems", PATCHES);
+        pointer_or_all(schema, &format!("{patch}.subPath"));
     }
 }
 
 /// The string at this path must be a JSON pointer to something within the document.
 fn pointer(schema: &mut Schema, path: &str) {
+    pointer_that(schema, path, "self.startsWith('/')");
+}
+
+/// The string at this path must be a JSON pointer, perhaps to the whole document.
+fn pointer_or_all(schema: &mut Schema, path: &str) {
+    pointer_that(schema, path, "self == '' || self.startsWith('/')");
+}
+
+fn pointer_that(schema: &mut Schema, path: &str, begins: &str) {
     schema
         .at(path)
         .set("maxLength", 4096)
         .set("pattern", TILDES)
-        .rule(
-            "self.startsWith('/')",
-            "must be a JSON pointer such as /spec/replicas",
-        );
+        .rule(begins, "must be a JSON pointer such as /spec/replicas");
 }

@@ -10,12 +10,11 @@ const OVERFLOW_TERMS: i32 = 16;
 const SELECTS: &str = "has(self.labelSelector) || has(self.fieldSelector) \
     || (has(self.clusterNames) && self.clusterNames.size() > 0) || (has(self.exclude) && self.exclude.size() > 0)";
 
-const UNIQUE_TERMS: &str = "self.all(a, self.exists_one(b, b.affinityName == a.affinityName) \
-    && self.all(b, !has(b.overflowAffinities) || b.overflowAffinities.all(o, o.affinityName != a.affinityName)))";
+const UNIQUE_TERMS: &str = "self.all(a, self.exists_one(b, b.affinityName == a.affinityName))";
 
-const UNIQUE_OVERFLOWS: &str = "self.all(a, !has(a.overflowAffinities) || a.overflowAffinities.all(o, \
-    a.overflowAffinities.exists_one(p, p.affinityName == o.affinityName) \
-    && self.exists_one(b, has(b.overflowAffinities) && b.overflowAffinities.exists(p, p.affinityName == o.affinityName))))";
+const UNIQUE_OVERFLOWS: &str = "!has(self.overflowAffinities) || self.overflowAffinities.all(o, \
+    o.affinityName != self.affinityName \
+    && self.overflowAffinities.exists_one(p, p.affinityName == o.affinityName))";
 
 const OVERFLOW_COUNTS_ROOM: &str = "!has(self.clusterAffinities) \
     || !self.clusterAffinities.exists(a, has(a.overflowAffinities) && a.overflowAffinities.size() > 0) \
@@ -50,11 +49,7 @@ fn spec(schema: &mut Schema) {
         "self == oldSelf",
         "schedulerName cannot be changed; delete the policy and make it anew",
     );
-    schema.at("spec.suspension").rule_at(
-        "dispatchingOnClusters",
-        "!(has(self.dispatching) && has(self.dispatchingOnClusters))",
-        "set either dispatching or dispatchingOnClusters, not both",
-    );
+    affinity::suspension(schema, "spec.suspension");
     schema
         .at("spec.schedulePriority.priorityClassName")
         .not_empty();
@@ -94,24 +89,24 @@ fn terms(schema: &mut Schema) {
     schema
         .at(terms)
         .set("maxItems", TERMS)
-        .rule(
-            UNIQUE_TERMS,
-            "each affinityName, those of overflowAffinities included, may be used once",
-        )
-        .rule(
+        .rule(UNIQUE_TERMS, "each affinityName may be used once");
+    schema
+        .at(&format!("{terms}[]"))
+        .rule_at(
+            "overflowAffinities",
             UNIQUE_OVERFLOWS,
-            "each affinityName of overflowAffinities may be used once",
+            "each affinityName may be used once within a term, its own included",
+        )
+        .rule_at(
+            "overflowAffinities",
+            &format!("!has(self.overflowAffinities) || self.overflowAffinities.size() == 0 || {SELECTS}"),
+            "an affinity that selects every cluster cannot overflow: give it clusterNames, exclude or a selector",
         );
-    schema.at(&format!("{terms}[]")).rule_at(
-        "overflowAffinities",
-        &format!("!has(self.overflowAffinities) || self.overflowAffinities.size() == 0 || {SELECTS}"),
-        "an affinity that selects every cluster cannot overflow: give it clusterNames, exclude or a selector",
-    );
     schema.at(&overflows).set("maxItems", OVERFLOW_TERMS);
     for item in [format!("{terms}[]"), format!("{overflows}[]")] {
         schema.at(&format!("{item}.affinityName")).rule(
-            "self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",
-            "affinityName must consist of letters, digits, '-', '_' and '.', and begin and end with a letter or digit",
+            &format!("self.matches(r'{KEY}')"),
+            "affinityName must be a name of letters, digits, '-', '_' and '.', perhaps after a domain and a slash",
         );
         affinity::clusters(schema, &item);
     }
