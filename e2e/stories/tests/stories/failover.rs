@@ -7,12 +7,13 @@ use crds::conditions::{READY, TRUE};
 use crds::events;
 use crds::work::ResourceBinding;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
-use testbed::wait;
+use testbed::{Network, wait};
 
-use crate::props::{deployment, policy, selector, with};
+use crate::props::{config_map, config_map_to, deployment, policy, selector, with};
 use crate::world::{Scene, placement, scene_alone};
 
 /// Silence is noticed after half a minute, and it has to last.
@@ -150,6 +151,44 @@ async fn lost_cluster_is_replaced_where_the_user_asked_for_it_and_comes_back_wit
         .unwrap();
     assert_eq!(after.metadata.uid, kept.metadata.uid);
     assert_eq!(after.metadata.generation, kept.metadata.generation);
+}
+
+#[tokio::test]
+async fn deletion_waits_for_a_member_that_cannot_be_reached() {
+    let scene = scene_alone("patient").await;
+    scene.apply(config_map("settings", "one")).await;
+    scene
+        .apply(config_map_to("settings", &["member1", "member3"]))
+        .await;
+    for member in ["member1", "member3"] {
+        scene
+            .copy::<ConfigMap>(member, "settings", "it exists", |_| true)
+            .await;
+    }
+    scene.member("member3").set_network(Network::Blackhole);
+    scene.delete::<ConfigMap>("settings").await;
+    scene.no_copy::<ConfigMap>("member1", "settings").await;
+    cluster_is_ready(&scene, "member3", "False").await;
+    // The copy is still there, and so is the Work that knows of it.
+    let copies = scene.copies::<ConfigMap>("member3");
+    assert!(copies.get("settings").await.is_ok());
+    let works = scene.works("member3").await;
+    assert_eq!(works.len(), 1);
+    assert!(works[0].metadata.deletion_timestamp.is_some());
+
+    scene.member("member3").set_network(Network::Up);
+    scene.no_copy::<ConfigMap>("member3", "settings").await;
+    wait::until("the Work to go", NOTICED, async || {
+        let works = scene.works("member3").await;
+        if works.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{works:?}"))
+        }
+    })
+    .await
+    .unwrap();
+    cluster_is_ready(&scene, "member3", TRUE).await;
 }
 
 #[tokio::test]

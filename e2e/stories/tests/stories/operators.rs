@@ -1,5 +1,11 @@
 //! The operators as processes.
 
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use kube::api::{Api, PostParams};
+use testbed::NAMESPACE;
+
 use crate::world::scene;
 
 #[tokio::test]
@@ -26,5 +32,44 @@ async fn metrics_of_every_operator_are_well_formed_and_cover_what_is_promised() 
         }
         let (code, _) = process.get("/healthz").await.unwrap();
         assert_eq!(code, 200, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn no_operator_may_do_what_none_of_them_needs() {
+    let scene = scene("permissions").await;
+    let reviews: Api<SubjectAccessReview> = Api::all(scene.plane());
+    for (name, _) in scene.world.system.operators() {
+        for (group, resource, verb) in [
+            ("*", "*", "*"),
+            ("apps", "deployments", "delete"),
+            ("rbac.authorization.k8s.io", "clusterroles", "escalate"),
+            ("", "users", "impersonate"),
+        ] {
+            let review = SubjectAccessReview {
+                spec: SubjectAccessReviewSpec {
+                    user: Some(format!("system:serviceaccount:{NAMESPACE}:karmada-{name}")),
+                    groups: Some(vec![
+                        "system:authenticated".to_owned(),
+                        format!("system:serviceaccounts:{NAMESPACE}"),
+                    ]),
+                    resource_attributes: Some(ResourceAttributes {
+                        group: Some(group.to_owned()),
+                        resource: Some(resource.to_owned()),
+                        verb: Some(verb.to_owned()),
+                        namespace: Some(scene.name().to_owned()),
+                        ..ResourceAttributes::default()
+                    }),
+                    ..SubjectAccessReviewSpec::default()
+                },
+                ..SubjectAccessReview::default()
+            };
+            let answer = reviews
+                .create(&PostParams::default(), &review)
+                .await
+                .unwrap();
+            let allowed = answer.status.unwrap().allowed;
+            assert!(!allowed, "{name} may {verb} {resource}.{group}");
+        }
     }
 }
