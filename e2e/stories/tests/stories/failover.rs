@@ -14,20 +14,13 @@ use serde_json::{Value, json};
 use testbed::{Network, wait};
 
 use crate::props::{config_map, config_map_to, deployment, policy, selector, with};
-use crate::world::{Scene, placement, scene_alone};
+use crate::world::{Scene, names, scene_alone};
 
 /// Silence is noticed after half a minute, and it has to last.
 const NOTICED: Duration = Duration::from_mins(3);
 
 fn ready(deployment: &Deployment) -> Option<i32> {
     deployment.status.as_ref()?.ready_replicas
-}
-
-fn names(binding: &ResourceBinding) -> Vec<&str> {
-    placement(binding)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect()
 }
 
 /// Two of three clusters, all replicas in each.

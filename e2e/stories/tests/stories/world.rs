@@ -316,3 +316,11 @@ pub(crate) fn placement(binding: &ResourceBinding) -> Vec<(&str, i32)> {
     clusters.sort_unstable();
     clusters
 }
+
+/// The clusters of a binding, by name.
+pub(crate) fn names(binding: &ResourceBinding) -> Vec<&str> {
+    placement(binding)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect()
+}
