@@ -121,7 +121,7 @@ fn is_usable(
 }
 
 /// Whether any of the placement's affinities selects the cluster.
-pub(super) fn is_selected(cluster: &ClusterView, placement: &Placement) -> bool {
+pub(crate) fn is_selected(cluster: &ClusterView, placement: &Placement) -> bool {
     let selects = |affinity: &ClusterAffinity| check_affinity(affinity, cluster).is_ok();
     if placement.cluster_affinities.is_empty() {
         return placement.cluster_affinity.as_ref().is_none_or(selects);

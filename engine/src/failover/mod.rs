@@ -29,6 +29,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use budget::Budget;
 pub use guard::Loss;
+pub(crate) use guard::is_selected;
 
 use crate::snapshot::{Fleet, Name};
 use crate::trace::reason::FailoverReason;
