@@ -43,7 +43,10 @@ fn policy(words: &str) -> Arc<PolicyView> {
         scope,
         permanent_id: Some(format!("id-{name}").into()),
         deleting,
-        finalized: true,
+        finalizers: Vec::new(),
+        uid: Name::default(),
+        generation: 1,
+        resource_version: Name::default(),
         spec: Arc::new(spec),
     })
 }

@@ -25,6 +25,8 @@ pub struct TemplateView {
     pub name: Name,
     /// Uid.
     pub uid: Name,
+    /// Resource version of this sight of it.
+    pub resource_version: Name,
     /// Which state of the template this is: its generation, or its resource version if its kind has no generations.
     pub version: Name,
     /// Labels, claims included.

@@ -74,7 +74,7 @@ pub enum Subject {
 }
 
 /// A policy, as users name it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PolicyRef {
     /// Its kind, for example `PropagationPolicy`.
     pub kind: Name,

@@ -1,2 +1,16 @@
 //! The `binding-scheduler` process.
-fn main() {}
+
+use clap::Parser;
+
+/// Decides which policy owns a template and which clusters run it
+#[derive(Parser)]
+#[command(name = "binding-scheduler", version)]
+struct Arguments {
+    #[command(flatten)]
+    kit: kit::Args,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    kit::main("binding-scheduler", &arguments.kit, binding_scheduler::run)
+}

@@ -62,6 +62,8 @@ pub struct Plan {
     pub events: Vec<EventFact>,
     /// What placing came to, if it was tried and came to something new.
     pub attempt: Option<Attempt>,
+    /// Whether the template waits for override policies.
+    pub waits_for_overrides: bool,
     /// Whether replicas wait for room or a cluster, so that a change of either is worth another try.
     pub pending: Option<Outcome>,
 }
@@ -178,6 +180,7 @@ fn wait_for_overrides(owner: &Owner, missing: &[String], trace: &mut Trace) -> P
     );
     Plan {
         events: vec![event],
+        waits_for_overrides: true,
         ..Plan::default()
     }
 }

@@ -125,6 +125,25 @@ pub enum PolicyReason {
         /// The missing names.
         missing: Vec<String>,
     },
+    /// No object matches any of its selectors.
+    SelectsNothing {
+        /// What it selects, in words.
+        selectors: Vec<String>,
+    },
+    /// The control plane does not serve kinds that it selects.
+    KindNotServed {
+        /// The kinds.
+        kinds: Vec<String>,
+    },
+    /// It selects templates, but all of them belong to other policies.
+    OwnsNothing {
+        /// How many it selects.
+        selected: usize,
+        /// One of them.
+        template: String,
+        /// Why it does not own that one.
+        because: Box<PolicyReason>,
+    },
     /// It is lazy: its change waits for the next change of the template.
     WaitsForTemplate,
     /// The owner so far is gone or no longer selects the template.
@@ -149,6 +168,9 @@ impl PolicyReason {
             Self::BeingDeleted => "PolicyBeingDeleted",
             Self::HandledElsewhere { .. } => "HandledElsewhere",
             Self::WaitsForOverrides { .. } => "WaitsForOverrides",
+            Self::SelectsNothing { .. } => "SelectsNothing",
+            Self::KindNotServed { .. } => "KindNotServed",
+            Self::OwnsNothing { .. } => "OwnsNothing",
             Self::WaitsForTemplate => "WaitsForTemplate",
             Self::ClaimReleased => "ClaimReleased",
         }
@@ -209,6 +231,26 @@ impl fmt::Display for PolicyReason {
                 f,
                 "waits for override policies that do not exist: {}",
                 missing.join(", ")
+            ),
+            Self::SelectsNothing { selectors } => {
+                write!(
+                    f,
+                    "selects nothing: there is no {}",
+                    selectors.join(", no ")
+                )
+            }
+            Self::KindNotServed { kinds } => write!(
+                f,
+                "selects kinds that the control plane does not serve: {}",
+                kinds.join(", ")
+            ),
+            Self::OwnsNothing {
+                selected,
+                template,
+                because,
+            } => write!(
+                f,
+                "selects {selected} templates and owns none of them; {template}: {because}"
             ),
             Self::WaitsForTemplate => f.write_str("waits for a change of the template"),
             Self::ClaimReleased => f.write_str("no longer owns the template"),

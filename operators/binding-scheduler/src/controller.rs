@@ -1,0 +1,174 @@
+//! Takes keys from the queue and has them handled, a bounded number at a time.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use anyhow::Result;
+use jiff::Timestamp;
+use kit::queue::{Outcome, Queue};
+use kit::readiness::Readiness;
+use kit::{RequestError, Runtime};
+use tokio::time::Instant;
+use tracing::{debug, info, warn};
+use uuid::Uuid;
+
+use crate::apply::Applier;
+use crate::decide;
+use crate::key::{Key, TemplateKey};
+use crate::metrics::Metrics;
+use crate::observe::Observer;
+use crate::policy::Policies;
+use crate::world::World;
+use crate::writes::Writes;
+
+/// Keys handled at once. Each costs a few requests in a row, so this bounds the requests in flight, too.
+const CONCURRENCY: usize = 32;
+
+/// Starts scheduling; it goes on until the runtime's shutdown.
+///
+/// # Errors
+///
+/// None so far; what cannot be watched yet is tried again.
+pub async fn run(runtime: Runtime) -> Result<()> {
+    let metrics = Metrics::new();
+    runtime
+        .metrics
+        .register(|registry| metrics.register(registry));
+    let world = Arc::new(Mutex::new(World::default()));
+    let queue = Queue::new("binding-scheduler", &runtime.metrics);
+    let writes = Writes::new(&runtime);
+    let observer = Arc::new(Observer::new(
+        &runtime,
+        &writes.kinds,
+        Arc::clone(&world),
+        queue.clone(),
+    ));
+
+    // Nothing is decided before fleet, policies and bindings are known: half of them would look like a loss.
+    let known = Readiness::default();
+    let ready = runtime.readiness.handle("fleet, policies and bindings");
+    observer.watch_constants(&runtime, &known);
+    tokio::select! {
+        () = known.ready() => {}
+        () = runtime.shutdown.cancelled() => return Ok(()),
+    }
+    info!("fleet, policies and bindings are known");
+    drop(ready);
+
+    let controller = Arc::new(Controller {
+        policies: Policies::new(writes.clone(), Arc::clone(&world)),
+        applier: Applier {
+            writes,
+            world: Arc::clone(&world),
+        },
+        world,
+        metrics,
+    });
+    runtime.spawn(observer.watch_templates(runtime.shutdown.clone()));
+    let shutdown = runtime.shutdown.clone();
+    runtime.spawn(async move {
+        queue
+            .run(CONCURRENCY, shutdown, move |key| {
+                let controller = Arc::clone(&controller);
+                async move { controller.handle(&key).await }
+            })
+            .await;
+    });
+    Ok(())
+}
+
+struct Controller {
+    world: Arc<Mutex<World>>,
+    policies: Policies,
+    applier: Applier,
+    metrics: Metrics,
+}
+
+impl Controller {
+    async fn handle(&self, key: &Key) -> Outcome {
+        let result = match key {
+            Key::Template(template) => self.schedule(template).await.map(|()| Outcome::Done),
+            Key::Policy(policy) => self
+                .policies
+                .look_after(policy)
+                .await
+                .map(|again| again.map_or(Outcome::Done, Outcome::After)),
+        };
+        result.unwrap_or_else(|error| {
+            warn!(
+                object = %key,
+                reason = error.failure().as_str(),
+                %error,
+                cause = error.message(),
+                "a request failed and is tried again"
+            );
+            error
+                .retry_after()
+                .map_or(Outcome::Retry, Outcome::RetryAfter)
+        })
+    }
+
+    async fn schedule(&self, key: &TemplateKey) -> Result<(), RequestError> {
+        let start = Instant::now();
+        let sight = self.world().sight(key);
+        let matched = decide::owner(&sight);
+        if sight.template.is_some() {
+            self.metrics.matched(start.elapsed());
+        }
+        let mut owner = matched.want;
+        if let Some(owner) = &mut owner {
+            owner.policy = self.policies.stamp(&owner.policy).await?;
+            if !owner.policy.is_stamped() {
+                // It is going away; the change that says so brings the template back here.
+                return Ok(());
+            }
+        }
+
+        let deciding = Instant::now();
+        let decision = decide::binding(
+            &sight,
+            owner.as_ref(),
+            |namespace, name| self.world().has_override(namespace, name),
+            Timestamp::now(),
+            &Uuid::new_v4().to_string(),
+        );
+        self.metrics.decided(deciding.elapsed());
+        let plan = decision.want;
+        {
+            let mut world = self.world();
+            world.note(key, plan.pending.is_some(), plan.waits_for_overrides);
+            self.metrics.waiting(world.pending());
+        }
+        if plan.is_empty() {
+            return Ok(());
+        }
+        debug!(object = %key, trace = %decision.trace.text(), "scheduling");
+        let attempt = plan.attempt.clone();
+        let binds = plan.template.is_some();
+        let preempts = owner.is_some_and(|owner| owner.preempted.is_some());
+        let result = self
+            .applier
+            .apply(
+                key,
+                sight.template.as_deref(),
+                sight.binding.as_deref(),
+                plan,
+            )
+            .await;
+        if binds {
+            self.metrics.bound(result.is_ok());
+        }
+        if preempts {
+            self.metrics.preempted(result.is_ok());
+        }
+        if let (Ok(()), Some(attempt)) = (&result, attempt) {
+            self.metrics.attempted(&attempt, start.elapsed());
+        }
+        result
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world
+            .lock()
+            .expect("nobody panics while holding the world")
+    }
+}
