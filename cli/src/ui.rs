@@ -15,10 +15,18 @@ pub(crate) struct Ui {
 pub(crate) struct Unwritable(#[source] io::Error);
 
 impl Ui {
-    /// Colours only for a terminal, and not where `NO_COLOR` is set.
+    /// Colours only for a terminal, and not where `NO_COLOR` is set. Lines of errors are wrapped only for a terminal:
+    /// elsewhere they are searched.
     pub(crate) fn new() -> Self {
+        let terminal = io::stderr().is_terminal();
+        let style = move |_: &dyn miette::Diagnostic| -> Box<dyn miette::ReportHandler> {
+            let options = miette::MietteHandlerOpts::new();
+            Box::new(options.wrap_lines(terminal).break_words(false).build())
+        };
+        // Only a second one could be refused, and there is one.
+        let _ = miette::set_hook(Box::new(move |error| style(error)));
         Self {
-            colour: io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            colour: terminal && std::env::var_os("NO_COLOR").is_none(),
         }
     }
 

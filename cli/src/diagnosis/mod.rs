@@ -15,6 +15,8 @@ use crate::access::Access;
 use crate::trouble::Trouble;
 use crate::ui::Ui;
 
+/// Who comes without credentials.
+const ANONYMOUS: &str = "system:anonymous";
 /// How many refused permissions a message lists.
 const LISTED: usize = 12;
 
@@ -176,6 +178,13 @@ async fn connect(url: &http::Uri, limit: Duration) -> Result<(), Trouble> {
     }
 }
 
+fn nobody(ui: &Ui, place: &str) -> Error {
+    ui.bad("identity", "nobody: no credentials were presented");
+    Error::Nobody {
+        place: place.to_owned(),
+    }
+}
+
 /// Who the server says we are.
 async fn identify(ui: &Ui, place: &str, access: &Access) -> Result<String, Error> {
     let api: Api<SelfSubjectReview> = Api::all(access.client.clone());
@@ -189,11 +198,8 @@ async fn identify(ui: &Ui, place: &str, access: &Access) -> Result<String, Error
                 .and_then(|status| status.user_info)
                 .unwrap_or_default();
             let name = user.username.unwrap_or_default();
-            if name == "system:anonymous" {
-                ui.bad("identity", "nobody: no credentials were presented");
-                return Err(Error::Nobody {
-                    place: place.to_owned(),
-                });
+            if name == ANONYMOUS {
+                return Err(nobody(ui, place));
             }
             let groups = user.groups.unwrap_or_default().join(", ");
             ui.good("identity", format_args!("{name} ({groups})"));
@@ -202,6 +208,7 @@ async fn identify(ui: &Ui, place: &str, access: &Access) -> Result<String, Error
         Err(error) => Trouble::of(&error),
     };
     match trouble {
+        Trouble::Forbidden(text) if text.contains(ANONYMOUS) => Err(nobody(ui, place)),
         // An old server, or one that does not tell; what we may do is asked next in any case.
         Trouble::NotFound(_) | Trouble::Forbidden(_) => {
             ui.open("identity", "the server does not tell");

@@ -22,7 +22,7 @@ pub(crate) async fn remove(client: &Client, cluster: &str) -> Result<(), Error> 
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let start = Instant::now();
     loop {
-        remove_works(client, &namespace).await?;
+        let works_left = remove_works(client, &namespace).await?;
         match namespaces
             .delete(&namespace, &DeleteParams::background())
             .await
@@ -31,7 +31,9 @@ pub(crate) async fn remove(client: &Client, cluster: &str) -> Result<(), Error> 
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
             Err(error) => return Err(failed(&format!("delete namespace/{namespace}"))(error)),
         }
-        release(client, cluster).await?;
+        if works_left == 0 {
+            release(client, cluster).await?;
+        }
         let left = Api::<Cluster>::all(client.clone())
             .get_opt(cluster)
             .await
@@ -44,7 +46,7 @@ pub(crate) async fn remove(client: &Client, cluster: &str) -> Result<(), Error> 
                 name: cluster.to_owned(),
                 waited: PATIENCE,
                 waiting: format!(
-                    "somebody else's finalizers hold it: {}",
+                    "{works_left} works are still there; finalizers hold it: {}",
                     left.finalizers().join(", ")
                 ),
             });
@@ -53,30 +55,35 @@ pub(crate) async fn remove(client: &Client, cluster: &str) -> Result<(), Error> 
     }
 }
 
-async fn remove_works(client: &Client, namespace: &str) -> Result<(), Error> {
+/// Returns how many works there were.
+async fn remove_works(client: &Client, namespace: &str) -> Result<usize, Error> {
     let works: Api<Work> = Api::namespaced(client.clone(), namespace);
     let list = works
         .list(&ListParams::default())
         .await
-        .map_err(failed("list works"))?;
+        .map_err(failed("list works"))?
+        .items;
+    let count = list.len();
     for work in list {
         let name = work.name_any();
-        let deleted = works.delete(&name, &DeleteParams::background()).await;
-        ignore_missing(
-            deleted.map(drop),
-            &format!("delete work/{name} -n {namespace}"),
-        )?;
-        if let Some(patch) = without(&work, finalizers::EXECUTION) {
+        let what = format!("remove work/{name} -n {namespace}");
+        let work = match works.delete(&name, &DeleteParams::background()).await {
+            // It lives on for its finalizers, as a new version; else the answer is that it is gone.
+            Ok(answer) => answer.left(),
+            Err(error) => {
+                ignore_missing(Err(error), &what)?;
+                None
+            }
+        };
+        let patch = work.and_then(|work| without(&work, finalizers::EXECUTION));
+        if let Some(patch) = patch {
             let patched = works
                 .patch_metadata(&name, &PatchParams::default(), &patch)
                 .await;
-            ignore_missing(
-                patched.map(drop),
-                &format!("patch work/{name} -n {namespace}"),
-            )?;
+            ignore_missing(patched.map(drop), &what)?;
         }
     }
-    Ok(())
+    Ok(count)
 }
 
 async fn release(client: &Client, cluster: &str) -> Result<(), Error> {
