@@ -3,8 +3,10 @@
 pub mod dispatch;
 pub mod failover;
 pub mod health;
+pub mod interpret;
 pub mod placement;
 pub mod policy;
 pub mod quantity;
 pub mod snapshot;
+pub mod status;
 pub mod trace;
