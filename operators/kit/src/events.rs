@@ -1,9 +1,11 @@
 //! Kubernetes Events: what users see with `kubectl describe` and `kubectl events`.
 //!
-//! An event tells of a transition, once. Callers emit when a stored condition changes; the recorder keeps the last note for each object and
-//! reason besides, so that a repeated attempt does not repeat the event.
+//! An event tells of a transition, once. Callers emit when a stored condition changes; the recorder remembers besides what it said last
+//! about a concern of an object, so that a repeated attempt does not repeat the event. `…Succeed` and `…Failed` are one concern: a success
+//! after a failure is told again.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
@@ -20,6 +22,9 @@ pub const MAX_NOTE: usize = 1024;
 
 /// Transitions remembered; beyond that the oldest is forgotten and might be told twice.
 const REMEMBERED: usize = 4096;
+
+/// Bytes of the object's name that an event's name begins with.
+const LONGEST_NAME: usize = 200;
 
 /// Whether all is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +45,8 @@ pub struct Recorder {
 
 #[derive(Default)]
 struct Told {
-    notes: HashMap<(String, String), String>,
+    /// Hash of reason and note, by object and concern.
+    said: HashMap<(String, String), u64>,
     order: VecDeque<(String, String)>,
 }
 
@@ -85,12 +91,7 @@ impl Recorder {
         let now = Time(Timestamp::now());
         let event = Event {
             metadata: ObjectMeta {
-                // As Kubernetes' own recorders: the object's name and something that differs.
-                name: Some(format!(
-                    "{}.{:016x}",
-                    object.name.as_deref().unwrap_or_default(),
-                    rand::random::<u64>()
-                )),
+                name: Some(name(object)),
                 namespace: Some(namespace.clone()),
                 ..ObjectMeta::default()
             },
@@ -148,28 +149,49 @@ impl Recorder {
 
     fn is_news(&self, identity: &str, reason: &str, note: &str) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (identity.to_owned(), reason.to_owned());
-        if let Some(last) = told.notes.insert(key.clone(), note.to_owned()) {
-            return last != note;
+        let key = (identity.to_owned(), concern(reason).to_owned());
+        let said = BuildHasherDefault::<DefaultHasher>::default().hash_one((reason, note));
+        if let Some(last) = told.said.insert(key.clone(), said) {
+            return last != said;
         }
         told.order.push_back(key);
         if told.order.len() > REMEMBERED
             && let Some(oldest) = told.order.pop_front()
         {
-            told.notes.remove(&oldest);
+            told.said.remove(&oldest);
         }
         true
     }
 
     fn forget(&self, identity: &str, reason: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(note) = told
-            .notes
-            .get_mut(&(identity.to_owned(), reason.to_owned()))
-        {
-            note.clear();
-        }
+        let key = (identity.to_owned(), concern(reason).to_owned());
+        // Its place in the order stays: at worst something is forgotten a little early.
+        told.said.remove(&key);
     }
+}
+
+/// As Kubernetes' own recorders do it: the object's name and something that differs. Some kinds have names that events may not have.
+fn name(object: &ObjectReference) -> String {
+    let differs = format!("{:016x}", rand::random::<u64>());
+    let name = object.name.as_deref().unwrap_or_default();
+    let fits = name
+        .bytes()
+        .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'));
+    // Cut where it leaves room: 253 characters are allowed, and none but the name's last may be cut off from a part.
+    let name = name.get(..LONGEST_NAME).unwrap_or(name);
+    match name.trim_end_matches(['-', '.']) {
+        name if fits && !name.is_empty() => format!("{name}.{differs}"),
+        _ => differs,
+    }
+}
+
+/// What a reason is about: `ScheduleBinding` for `ScheduleBindingFailed` and `ScheduleBindingSucceed`.
+fn concern(reason: &str) -> &str {
+    reason
+        .strip_suffix("Succeed")
+        .or_else(|| reason.strip_suffix("Failed"))
+        .unwrap_or(reason)
 }
 
 /// A reference to a typed object, as events and owners need it.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::client::TimedOut;
+
 /// The kind of failure; a closed set, so it may be a metric label, an event reason and a decision's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
@@ -26,6 +28,8 @@ pub enum Failure {
     Timeout,
     /// No connection, or it broke.
     Unreachable,
+    /// Somebody answers, but not as the server that was expected: its certificate is not trusted, or it does not speak TLS.
+    Tls,
     /// The answer was not understood.
     Unreadable,
 }
@@ -44,6 +48,7 @@ impl Failure {
             Self::Server => "ServerError",
             Self::Timeout => "Timeout",
             Self::Unreachable => "Unreachable",
+            Self::Tls => "TlsFailed",
             Self::Unreadable => "Unreadable",
         }
     }
@@ -77,15 +82,9 @@ impl Failure {
             },
             kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => Self::Unreadable,
             kube::Error::Auth(_) => Self::Unauthorized,
-            other => {
-                if chain(other)
-                    .any(<dyn std::error::Error + 'static>::is::<crate::client::TimedOut>)
-                {
-                    Self::Timeout
-                } else {
-                    Self::Unreachable
-                }
-            }
+            other if has_cause::<TimedOut>(other) => Self::Timeout,
+            other if has_cause::<rustls::Error>(other) => Self::Tls,
+            _ => Self::Unreachable,
         }
     }
 }
@@ -158,7 +157,20 @@ impl RequestError {
 fn chain<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+    std::iter::successors(Some(error), |error| {
+        // What an IO error wraps is not among its sources: those are the sources of what it wraps.
+        let wrapped = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
+        match wrapped {
+            Some(wrapped) => Some(wrapped as &(dyn std::error::Error + 'static)),
+            None => error.source(),
+        }
+    })
+}
+
+fn has_cause<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
+    chain(error).any(<dyn std::error::Error + 'static>::is::<E>)
 }
 
 /// The innermost cause, which says most.

@@ -10,13 +10,14 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crds::cluster::Cluster;
+use http::{HeaderMap, HeaderName};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::config::{AuthInfo, Config};
 use secrecy::SecretString;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::client::{ConnectError, Limits, Server, connect};
+use crate::client::{ConnectError, Limits, Server, connect_through};
 use crate::metrics::Metrics;
 use crate::process::Runtime;
 use crate::queue::{Outcome, Queue};
@@ -53,7 +54,10 @@ impl Access {
             proxy_headers: spec
                 .proxy_header
                 .iter()
-                .map(|(name, value)| (name.clone(), vec![value.clone()]))
+                .map(|(name, values)| {
+                    let values = values.split(',').map(|value| value.trim().to_owned());
+                    (name.clone(), values.collect())
+                })
                 .collect(),
         }
     }
@@ -200,13 +204,14 @@ impl Pool {
             return Ok(made.clone());
         }
         let config = self.config(name, &slot.access)?;
-        let client =
-            connect(config, Server::Member, self.limits, &self.metrics).map_err(|error| {
-                MemberError::Unusable {
-                    cluster: name.to_owned(),
-                    what: explain(&error),
-                }
-            })?;
+        let unusable = |what| MemberError::Unusable {
+            cluster: name.to_owned(),
+            what,
+        };
+        let headers = headers(&slot.access.proxy_headers)
+            .ok_or_else(|| unusable("spec.proxyHeader holds what is no HTTP header".to_owned()))?;
+        let client = connect_through(config, headers, Server::Member, self.limits, &self.metrics)
+            .map_err(|error| unusable(explain(&error)))?;
         let member = Member {
             name: name.into(),
             client,
@@ -252,9 +257,10 @@ impl Pool {
             .proxy
             .as_ref()
             .map(|proxy| {
-                proxy.parse().map_err(|error| {
-                    unusable(format!("spec.proxyURL `{proxy}` is no URL: {error}"))
-                })
+                // Not repeated in the message: it may hold a password.
+                proxy
+                    .parse()
+                    .map_err(|error| unusable(format!("spec.proxyURL is no URL: {error}")))
             })
             .transpose()?;
         config.default_retry = false;
@@ -304,6 +310,17 @@ impl Credentials {
             version: secret.metadata.resource_version.unwrap_or_default(),
         }
     }
+}
+
+fn headers(of_proxy: &[(String, Vec<String>)]) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for (name, values) in of_proxy {
+        let name = HeaderName::try_from(name).ok()?;
+        for value in values {
+            headers.append(name.clone(), value.parse().ok()?);
+        }
+    }
+    Some(headers)
 }
 
 /// The DER certificates of a PEM bundle.

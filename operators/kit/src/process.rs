@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use futures::future::{FusedFuture as _, FutureExt as _};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,8 @@ pub struct Runtime {
     /// Cancelled when the process is to end.
     pub shutdown: CancellationToken,
     tasks: TaskTracker,
+    /// Cancelled when a task has panicked.
+    broken: CancellationToken,
 }
 
 impl Runtime {
@@ -51,6 +54,7 @@ impl Runtime {
             readiness: Readiness::default(),
             shutdown: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            broken: CancellationToken::new(),
         }
     }
 
@@ -65,9 +69,24 @@ impl Runtime {
         Recorder::new(self.writer("events"), &format!("karmada-{}", self.name))
     }
 
-    /// Runs a task that is waited for at the end. It must end by itself after [`Runtime::shutdown`].
+    /// Runs a task that is waited for at the end. It must end by itself after [`Runtime::shutdown`]. If it panics, the process ends: nobody
+    /// else would do what the task was for.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(task);
+        let alarm = Alarm(self.broken.clone());
+        self.tasks.spawn(async move {
+            let _alarm = alarm;
+            task.await;
+        });
+    }
+}
+
+struct Alarm(CancellationToken);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.cancel();
+        }
     }
 }
 
@@ -76,9 +95,14 @@ impl Runtime {
 /// `run` starts the operator's tasks with [`Runtime::spawn`] and may return at once or go on until [`Runtime::shutdown`]. It is called when
 /// this process leads.
 ///
+/// # Guarantees
+///
+/// - After SIGTERM or SIGINT, `run` and all tasks get some time to finish what they do; then the lease is freed.
+/// - When the lease is lost nothing is finished: another process may act by now.
+///
 /// # Errors
 ///
-/// If the process cannot start, or must end because the lease was lost.
+/// If the process cannot start, if `run` fails, or if the process must end because the lease was lost or a task panicked.
 pub fn main<F, R>(name: &'static str, args: &Args, run: F) -> Result<()>
 where
     F: FnOnce(Runtime) -> R,
@@ -132,21 +156,22 @@ where
             };
             leadership = Some(acquired);
             tracing::info!("leading");
-            act(
-                &runtime,
-                run,
-                starting.take(),
-                leadership.as_mut(),
-                &mut signals,
-            )
-            .await?;
-        } else {
-            act(&runtime, run, starting.take(), None, &mut signals).await?;
         }
-        if let Some(leadership) = leadership {
-            leadership.release().await;
+        let result = act(
+            &runtime,
+            run,
+            starting.take(),
+            leadership.as_mut(),
+            &mut signals,
+        )
+        .await;
+        match leadership {
+            Some(leadership) if !matches!(result, Err(Ended::LeaseLost)) => {
+                leadership.release().await;
+            }
+            _ => {}
         }
-        Ok(())
+        Ok(result?)
     };
     let result = tokio::select! {
         result = ended => result,
@@ -183,13 +208,24 @@ async fn stand_by(
     Ok(leadership)
 }
 
+/// Why the process ends when nobody asked it to.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error("the lease was lost; another process may act now")]
+    LeaseLost,
+    #[error("a task panicked")]
+    Panicked,
+    #[error("the operator failed")]
+    Failed(#[source] anyhow::Error),
+}
+
 async fn act<F, R>(
     runtime: &Runtime,
     run: F,
     starting: Option<crate::readiness::Handle>,
     leadership: Option<&mut Leadership>,
     signals: &mut Signals,
-) -> Result<()>
+) -> Result<(), Ended>
 where
     F: FnOnce(Runtime) -> R,
     R: Future<Output = Result<()>>,
@@ -197,33 +233,51 @@ where
     let running = async {
         run(runtime.clone()).await?;
         drop(starting);
-        runtime.shutdown.cancelled().await;
         anyhow::Ok(())
     };
+    let mut running = std::pin::pin!(running.fuse());
     let lost = async {
         match leadership {
             Some(leadership) => leadership.lost().await,
             None => std::future::pending().await,
         }
     };
-    let result = tokio::select! {
-        result = running => result,
+    let mut lost = std::pin::pin!(lost);
+
+    let until_shutdown = async {
+        running.as_mut().await?;
+        runtime.shutdown.cancelled().await;
+        anyhow::Ok(())
+    };
+    let mut result = tokio::select! {
+        biased;
+        () = &mut lost => return Err(Ended::LeaseLost),
+        () = runtime.broken.cancelled() => Err(Ended::Panicked),
         () = signals.received() => {
-            tracing::info!("asked to end; finishing what is running");
+            tracing::info!("asked to end; finishing what is under way");
             Ok(())
         }
-        () = lost => {
-            // Somebody else may act by now: stop at once.
-            bail!("the lease was lost; the process starts again");
-        }
+        result = until_shutdown => result.map_err(Ended::Failed),
     };
+
     runtime.shutdown.cancel();
     runtime.tasks.close();
-    if tokio::time::timeout(DRAIN, runtime.tasks.wait())
-        .await
-        .is_err()
-    {
-        tracing::warn!("some work did not end within {} s", DRAIN.as_secs());
+    let drained = async {
+        if !running.is_terminated()
+            && let Err(error) = running.await
+        {
+            result = Err(Ended::Failed(error));
+        }
+        runtime.tasks.wait().await;
+    };
+    tokio::select! {
+        biased;
+        () = lost => return Err(Ended::LeaseLost),
+        drained = tokio::time::timeout(DRAIN, drained) => {
+            if drained.is_err() {
+                tracing::warn!("some work did not end within {} s", DRAIN.as_secs());
+            }
+        }
     }
     result
 }
