@@ -36,3 +36,51 @@ pub enum LogFormat {
     /// For eyes.
     Text,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Args, LogFormat};
+    use clap::{CommandFactory as _, Parser};
+
+    #[derive(Parser)]
+    struct Operator {
+        #[command(flatten)]
+        kit: Args,
+    }
+
+    fn parse(arguments: &[&str]) -> Args {
+        let line = std::iter::once(&"operator").chain(arguments);
+        Operator::try_parse_from(line).unwrap().kit
+    }
+
+    #[test]
+    fn a_process_leads_by_election_and_logs_for_collectors_unless_told_otherwise() {
+        let usual = parse(&[]);
+        assert!(usual.leader_elect);
+        assert_eq!(usual.log_format, LogFormat::Json);
+        assert_eq!(usual.lease_namespace, "karmada-system");
+        let own = parse(&["--leader-elect=false", "--log-format=text"]);
+        assert!(!own.leader_elect);
+        assert_eq!(own.log_format, LogFormat::Text);
+        assert!(parse(&["--leader-elect"]).leader_elect);
+    }
+
+    #[test]
+    fn each_argument_is_an_environment_variable_too() {
+        let command = Operator::command();
+        for argument in command
+            .get_arguments()
+            .filter(|argument| argument.get_id() != "help")
+        {
+            let expected = argument
+                .get_long()
+                .unwrap()
+                .to_uppercase()
+                .replace('-', "_");
+            let variable = argument
+                .get_env()
+                .map(|name| name.to_string_lossy().into_owned());
+            assert_eq!(variable, Some(format!("KARMADA_{expected}")));
+        }
+    }
+}

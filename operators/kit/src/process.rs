@@ -333,3 +333,68 @@ impl Signals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runtime() -> Runtime {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let metrics = Metrics::new("test");
+        let nowhere = Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = connect(nowhere, Server::Host, Limits::HOST, &metrics).unwrap();
+        Runtime::new("test", client, metrics)
+    }
+
+    async fn life<R: Future<Output = Result<()>>>(
+        runtime: &Runtime,
+        run: impl FnOnce(Runtime) -> R,
+    ) -> Result<(), Ended> {
+        let mut signals = Signals::listen().unwrap();
+        let starting = Some(runtime.readiness.handle("the operator"));
+        act(runtime, run, starting, None, &mut signals).await
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_ends_the_process() {
+        let runtime = runtime();
+        let ended = life(&runtime, async |runtime| {
+            runtime.spawn(async { panic!("a mistake") });
+            Ok(())
+        })
+        .await;
+        assert!(matches!(ended, Err(Ended::Panicked)), "{ended:?}");
+    }
+
+    #[tokio::test]
+    async fn an_operator_that_fails_says_why_and_its_tasks_end() {
+        let runtime = runtime();
+        let ended = life(&runtime, async |runtime| {
+            let shutdown = runtime.shutdown.clone();
+            runtime.spawn(async move { shutdown.cancelled().await });
+            bail!("no such thing")
+        })
+        .await;
+        assert!(
+            matches!(&ended, Err(Ended::Failed(why)) if why.to_string() == "no such thing"),
+            "{ended:?}"
+        );
+        assert!(runtime.tasks.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_runs_inside_of_the_operator_is_finished_too() {
+        let runtime = runtime();
+        let finished = std::cell::Cell::new(false);
+        let stop = runtime.shutdown.clone();
+        let ended = life(&runtime, async |_| {
+            stop.cancel();
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            finished.set(true);
+            Ok(())
+        })
+        .await;
+        assert!(ended.is_ok(), "{ended:?}");
+        assert!(finished.get());
+    }
+}

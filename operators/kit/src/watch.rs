@@ -9,10 +9,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta, PartialObjectMeta};
 use kube::runtime::WatchStreamExt as _;
+use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
@@ -204,16 +206,17 @@ pub(crate) async fn follow<V>(
         changed,
     };
     let mut streaming = scope.streaming;
+    let mut failures = 0_u32;
     loop {
         let config = scope.config(streaming);
         let mut events = if scope.metadata_only {
             watcher::watcher(source.api::<PartialObjectMeta<DynamicObject>>(), config)
                 .map_ok(without_body)
-                .default_backoff()
+                .backoff(Pauses::default())
                 .boxed()
         } else {
             watcher::watcher(source.api::<DynamicObject>(), config)
-                .default_backoff()
+                .backoff(Pauses::default())
                 .boxed()
         };
         loop {
@@ -223,19 +226,69 @@ pub(crate) async fn follow<V>(
                 event = events.next() => event,
             };
             match event {
-                Some(Ok(event)) => sink.take(event),
+                Some(Ok(event)) => {
+                    if failures >= LOUD {
+                        tracing::info!(kind = source.resource.kind, "watch goes on");
+                    }
+                    failures = 0;
+                    sink.take(event);
+                }
                 Some(Err(error)) if streaming && refuses_streaming(&error) => {
                     tracing::info!(%error, kind = source.resource.kind, "the server cannot stream lists; listing instead");
                     streaming = false;
                     break;
                 }
-                // The stream goes on by itself, with backoff. What it says depends on the moment, so it is no news for users.
+                // The stream goes on by itself, after a pause.
                 Some(Err(error)) => {
-                    tracing::debug!(error = %crate::failure::root_cause(&error), kind = source.resource.kind, "watch interrupted");
+                    failures += 1;
+                    let cause = crate::failure::root_cause(&error);
+                    if failures == LOUD {
+                        tracing::warn!(
+                            kind = source.resource.kind,
+                            cause,
+                            "watch keeps failing; trying on"
+                        );
+                    } else {
+                        tracing::debug!(kind = source.resource.kind, cause, "watch interrupted");
+                    }
                 }
                 None => break,
             }
         }
+    }
+}
+
+/// A watch that failed so often in a row, after some seconds, is worth a warning: somebody may have to act.
+const LOUD: u32 = 5;
+
+/// How long a watch waits before it asks again: short at first, so that a server that was restarted is followed again at once.
+struct Pauses(Duration);
+
+impl Pauses {
+    const FIRST: Duration = Duration::from_millis(200);
+    const LONGEST: Duration = Duration::from_secs(15);
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self(Self::FIRST)
+    }
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = self.0;
+        self.0 = (pause * 2).min(Self::LONGEST);
+        // Many watches lose the same server at the same moment.
+        Some(pause.mul_f64(rand::random_range(0.7..1.3)))
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {
+        *self = Self::default();
     }
 }
 
