@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kit::failure::root_cause;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::discovery::Discovery;
 use super::inventory::{NodeView, Nodes, PodView, Pods};
-use super::{Shared, Urgency, probe, unknown_apis};
+use super::{Shared, Urgency, unknown_apis};
 
 /// A definition is served a moment after its object changes.
 const SETTLING: Duration = Duration::from_millis(500);
@@ -50,7 +51,7 @@ async fn ask(shared: &Shared, discovery: &mut Discovery) -> bool {
         Ok(Ok(info)) => Some(info.git_version),
         Ok(Err(error)) => {
             tracing::debug!(
-                error = probe::causes(&error),
+                error = root_cause(&error),
                 "a member does not tell its version"
             );
             None
@@ -78,7 +79,7 @@ async fn ask(shared: &Shared, discovery: &mut Discovery) -> bool {
         changed
     };
     if changed {
-        (shared.wake)(Urgency::Now);
+        shared.listener.wake(Urgency::Now);
     }
     complete
 }
@@ -178,13 +179,13 @@ where
             Ok(Some(event)) => {
                 retry = RETRY.0;
                 if take(event) {
-                    (shared.wake)(Urgency::Soon);
+                    shared.listener.wake(Urgency::Soon);
                 }
             }
             Ok(None) => return,
             Err(error) => {
                 tracing::debug!(
-                    error = probe::causes(&error),
+                    error = root_cause(&error),
                     "a list of a member cannot be followed"
                 );
                 tokio::time::sleep(retry).await;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use engine::health::{ApiList, Observation, Room};
 use jiff::Timestamp;
+use kit::failure::root_cause;
 use kube::Client;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -41,7 +42,13 @@ pub(crate) enum Urgency {
     Soon,
 }
 
-type Wake = Arc<dyn Fn(Urgency) + Send + Sync>;
+/// Who wants to know what is seen of a member.
+pub(crate) trait Listener: Send + Sync + 'static {
+    /// A probe was made.
+    fn probed(&self, found: &Observation, took: Duration, at: Timestamp);
+    /// Something was seen.
+    fn wake(&self, urgency: Urgency);
+}
 
 /// What was seen of a member last.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +74,7 @@ pub(crate) struct Lookout {
 struct Shared {
     client: Client,
     habits: Habits,
-    wake: Wake,
+    listener: Box<dyn Listener>,
     seen: Mutex<Seen>,
     look: Notify,
     discover: Notify,
@@ -85,12 +92,12 @@ struct Seen {
 }
 
 impl Lookout {
-    /// Begins to look at a member, at once; `wake` is called whenever something was seen.
-    pub(crate) fn start(client: Client, habits: Habits, wake: Wake) -> Self {
+    /// Begins to look at a member, at once.
+    pub(crate) fn start(client: Client, habits: Habits, listener: impl Listener) -> Self {
         let shared = Arc::new(Shared {
             client,
             habits,
-            wake,
+            listener: Box::new(listener),
             seen: Mutex::default(),
             look: Notify::new(),
             discover: Notify::new(),
@@ -116,6 +123,11 @@ impl Lookout {
             seen.look_by = Some(by);
             self.shared.look.notify_one();
         }
+    }
+
+    /// When the member was looked at last.
+    pub(crate) fn seen_at(&self) -> Option<Timestamp> {
+        self.shared.seen().observation.as_ref().map(|(_, at)| *at)
     }
 
     /// What was seen last; what is free on each node only if somebody wants to know.
@@ -153,11 +165,14 @@ impl Shared {
 
 async fn keep_probing(shared: Arc<Shared>) {
     loop {
+        let start = Instant::now();
         let observation = probe::probe(&shared.client, shared.habits.patience).await;
+        let now = Timestamp::now();
         let healthy = observation == Observation::Healthy;
+        shared.listener.probed(&observation, start.elapsed(), now);
         {
             let mut seen = shared.seen();
-            seen.observation = Some((observation, Timestamp::now()));
+            seen.observation = Some((observation, now));
             // Whoever asked for a look has got it.
             if seen.look_by.is_some_and(|by| by <= Instant::now()) {
                 seen.look_by = None;
@@ -166,7 +181,7 @@ async fn keep_probing(shared: Arc<Shared>) {
         shared
             .healthy
             .send_if_modified(|before| std::mem::replace(before, healthy) != healthy);
-        (shared.wake)(Urgency::Now);
+        shared.listener.wake(Urgency::Now);
         pause(&shared).await;
     }
 }
@@ -187,6 +202,6 @@ async fn pause(shared: &Shared) {
 fn unknown_apis(error: &discovery::Error) -> Apis {
     Apis {
         enablements: Vec::new(),
-        list: ApiList::Empty(probe::causes(error)),
+        list: ApiList::Empty(root_cause(error)),
     }
 }

@@ -1,11 +1,11 @@
 //! One look at a member: does it answer, and does it say it is ready.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use engine::health::Observation;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
+use kit::failure::root_cause;
 use kube::Client;
 use kube::client::Body;
 
@@ -28,7 +28,7 @@ async fn ask(client: &Client) -> Observation {
     };
     match answer {
         Ok(answer) => answer.judge(),
-        Err(error) => Observation::Unreachable(causes(&error)),
+        Err(error) => Observation::Unreachable(root_cause(&error)),
     }
 }
 
@@ -95,20 +95,6 @@ pub(super) async fn read(response: Response<Body>) -> Result<(StatusCode, Vec<u8
     let code = response.status();
     let body = response.into_body().collect().await?.to_bytes();
     Ok((code, body.to_vec()))
-}
-
-/// The error with its causes, without those whose words the one before already has.
-pub(super) fn causes(error: &(dyn StdError + 'static)) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        if !words.contains(&text) {
-            words = format!("{words}: {text}");
-        }
-        source = cause.source();
-    }
-    engine::trace::bounded(&words, MAX_WORDS)
 }
 
 #[cfg(test)]
