@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
+use kit::election::Leadership;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 use testbed::{Cluster, wait};
@@ -264,4 +267,52 @@ async fn what_is_wrong_at_the_start_is_said() {
     );
     let port = run(&[&kubeconfig, &address, "--lease-namespace=default"]).await;
     assert!(port.contains("(--metrics-address)"), "{port}");
+}
+
+/// Several processes want a lease at the same moment. How many believed to have it at once, and how many do in the end.
+async fn contend(namespace: &str, name: &'static str) -> (usize, usize) {
+    let bed = BED.get().await;
+    let runtime = access::runtime(bed.control_plane()).await;
+    let leading = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let contenders: Vec<_> = (0..6)
+        .map(|_| {
+            let (client, namespace) = (runtime.client.clone(), namespace.to_owned());
+            let (leading, most) = (Arc::clone(&leading), Arc::clone(&most));
+            tokio::spawn(async move {
+                let mut leadership = Leadership::acquire(client, name, &namespace).await.unwrap();
+                most.fetch_max(leading.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                leadership.lost().await;
+                leading.fetch_sub(1, Ordering::SeqCst);
+            })
+        })
+        .collect();
+    // Longer than a lease.
+    tokio::time::sleep(Duration::from_secs(18)).await;
+    let seen = (most.load(Ordering::SeqCst), leading.load(Ordering::SeqCst));
+    for contender in contenders {
+        contender.abort();
+    }
+    seen
+}
+
+#[tokio::test]
+async fn of_several_processes_one_leads() {
+    let bed = BED.get().await;
+    let namespace = bed.namespace("contended").await.unwrap();
+    let leases: Api<Lease> = Api::namespaced(bed.control_plane().client(), namespace.name());
+    let long_ago = MicroTime(Timestamp::now() - Duration::from_secs(3600));
+    let abandoned = serde_json::from_value(json!({"metadata": {"name": "abandoned"}, "spec": {
+        "holderIdentity": "dead", "leaseDurationSeconds": 15, "acquireTime": long_ago, "renewTime": long_ago}}));
+    leases
+        .create(&PostParams::default(), &abandoned.unwrap())
+        .await
+        .unwrap();
+    let (new, abandoned) = tokio::join!(
+        contend(namespace.name(), "new"),
+        contend(namespace.name(), "abandoned")
+    );
+    assert_eq!(new, (1, 1));
+    // Two that find a lease run out at the same moment may overlap for a moment; not for longer.
+    assert_eq!(abandoned.1, 1, "{abandoned:?}");
 }
