@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use engine::trace::reason::FailoverReason;
+use kit::metrics::latency;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 /// Which of the two controllers, as Karmada calls them.
@@ -45,54 +46,61 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn register(registry: &mut Registry) -> Self {
-        let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 14));
-        let metrics = Self {
+    pub(crate) fn new() -> Self {
+        Self {
             queue_depth: Family::default(),
             processed: Family::default(),
-            latency: Family::new_with_constructor(seconds),
+            latency: Family::new_with_constructor(latency as fn() -> Histogram),
             left: Family::default(),
             held: Family::default(),
-        };
+        }
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register(
             "eviction_queue_depth",
             "Bindings that wait to be looked at",
-            metrics.queue_depth.clone(),
+            self.queue_depth.clone(),
         );
         registry.register(
             "eviction_processing",
             "Decisions on evictions that were carried out, or not",
-            metrics.processed.clone(),
+            self.processed.clone(),
         );
         registry.register(
             "eviction_processing_latency_seconds",
             "How long it took to decide on the evictions of a binding and to write them",
-            metrics.latency.clone(),
+            self.latency.clone(),
         );
         registry.register(
             "eviction_kind",
             "Copies that were asked to leave the member, by kind",
-            metrics.left.clone(),
+            self.left.clone(),
         );
         registry.register(
             "eviction_held_bindings",
             "Bindings that should leave the member but are held back, by the reason",
-            metrics.held.clone(),
+            self.held.clone(),
         );
-        metrics
     }
 
     /// Shows how many bindings wait.
     pub(crate) fn waiting(&self, name: &'static str, bindings: usize) {
         let bindings = i64::try_from(bindings).unwrap_or(i64::MAX);
-        self.queue_depth.get_or_create(&Controller { name }).set(bindings);
+        self.queue_depth
+            .get_or_create(&Controller { name })
+            .set(bindings);
     }
 
     /// Counts a decision that was carried out, or not.
     pub(crate) fn processed(&self, name: &'static str, success: bool, took: Duration) {
         let result = if success { "success" } else { "error" };
-        self.processed.get_or_create(&Processed { name, result }).inc();
-        self.latency.get_or_create(&Controller { name }).observe(took.as_secs_f64());
+        self.processed
+            .get_or_create(&Processed { name, result })
+            .inc();
+        self.latency
+            .get_or_create(&Controller { name })
+            .observe(took.as_secs_f64());
     }
 
     /// Counts a copy that was asked to leave.
@@ -111,6 +119,10 @@ impl Metrics {
             reason: reason.as_str(),
         };
         let gauge = self.held.get_or_create(&held);
-        if more { gauge.inc() } else { gauge.dec() };
+        if more {
+            gauge.inc()
+        } else {
+            gauge.dec()
+        };
     }
 }
