@@ -14,6 +14,9 @@ use crate::failure::{Failure, RequestError};
 use crate::store::Store;
 use crate::watch::{Change, Read, Scope, Source, follow};
 
+/// Pause of a watch whose callback panicked.
+const AFTER_PANIC: Duration = Duration::from_secs(5);
+
 /// A kind as an API server serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -161,7 +164,7 @@ impl<V: PartialEq + Send + Sync + 'static> DynamicWatches<V> {
             changed: Arc::clone(&self.changed),
             stop: stop.clone(),
         };
-        tokio::spawn(task.run(synced));
+        tokio::spawn(task.supervised(Arc::new(synced)));
         running.insert(
             key(gvk),
             Running {
@@ -228,8 +231,36 @@ struct Watch<V> {
     stop: CancellationToken,
 }
 
+impl<V> Clone for Watch<V> {
+    fn clone(&self) -> Self {
+        Self {
+            gvk: self.gvk.clone(),
+            kinds: self.kinds.clone(),
+            scope: self.scope.clone(),
+            store: Arc::clone(&self.store),
+            compact: Arc::clone(&self.compact),
+            changed: Arc::clone(&self.changed),
+            stop: self.stop.clone(),
+        }
+    }
+}
+
 impl<V: PartialEq + Send + Sync + 'static> Watch<V> {
-    async fn run(self, synced: channel::Sender<bool>) {
+    /// A mistake in a callback, met with one object, must not leave everybody blind for the kind.
+    async fn supervised(self, synced: Arc<channel::Sender<bool>>) {
+        while let Err(error) = tokio::spawn(self.clone().run(Arc::clone(&synced))).await {
+            if !error.is_panic() {
+                return;
+            }
+            tracing::error!(kind = %self.gvk.kind, group = %self.gvk.group, "a watch panicked; it starts again");
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = tokio::time::sleep(AFTER_PANIC) => {}
+            }
+        }
+    }
+
+    async fn run(self, synced: Arc<channel::Sender<bool>>) {
         let Some(kind) = self.kind().await else {
             return;
         };

@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::config::{AuthInfo, Config};
 use secrecy::SecretString;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
 use crate::client::{ConnectError, Limits, Server, connect_through};
 use crate::metrics::Metrics;
@@ -346,8 +346,7 @@ fn explain(error: &ConnectError) -> String {
 /// A queue and workers for each member.
 pub struct MemberQueues<K> {
     name: &'static str,
-    metrics: Metrics,
-    shutdown: CancellationToken,
+    runtime: Runtime,
     concurrency: usize,
     work: Work<K>,
     queues: Mutex<HashMap<String, (Queue<K>, DropGuard)>>,
@@ -365,8 +364,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> MemberQueues<K> {
     {
         Self {
             name,
-            metrics: runtime.metrics.clone(),
-            shutdown: runtime.shutdown.clone(),
+            runtime: runtime.clone(),
             concurrency,
             work: Arc::new(move |member, key| Box::pin(work(member, key))),
             queues: Mutex::default(),
@@ -379,8 +377,8 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> MemberQueues<K> {
         if let Some((queue, _)) = queues.get(member) {
             return queue.clone();
         }
-        let queue = Queue::new(format!("{}/{member}", self.name), &self.metrics);
-        let stop = self.shutdown.child_token();
+        let queue = Queue::new(format!("{}/{member}", self.name), &self.runtime.metrics);
+        let stop = self.runtime.shutdown.child_token();
         let (served, token, work, name) = (
             queue.clone(),
             stop.clone(),
@@ -388,7 +386,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> MemberQueues<K> {
             Arc::<str>::from(member),
         );
         let concurrency = self.concurrency;
-        tokio::spawn(async move {
+        self.runtime.spawn(async move {
             served
                 .run(concurrency, token, move |key| work(Arc::clone(&name), key))
                 .await;

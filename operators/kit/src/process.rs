@@ -109,6 +109,7 @@ where
     R: Future<Output = Result<()>>,
 {
     logs(args)?;
+    log_panics();
     if rustls::crypto::ring::default_provider()
         .install_default()
         .is_err()
@@ -273,6 +274,7 @@ where
     tokio::select! {
         biased;
         () = lost => return Err(Ended::LeaseLost),
+        () = signals.received() => tracing::warn!("asked again; ending without what is under way"),
         drained = tokio::time::timeout(DRAIN, drained) => {
             if drained.is_err() {
                 tracing::warn!("some work did not end within {} s", DRAIN.as_secs());
@@ -309,6 +311,15 @@ fn logs(args: &Args) -> Result<()> {
         LogFormat::Text => builder.init(),
     }
     Ok(())
+}
+
+/// A panic is told where everything else is.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let at = panic.location().map(ToString::to_string);
+        let message = panic.payload_as_str().unwrap_or("no message");
+        tracing::error!(at, message, "panicked");
+    }));
 }
 
 /// SIGTERM from Kubernetes, SIGINT from a terminal.

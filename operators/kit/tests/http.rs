@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -11,11 +11,12 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kit::client::{Limits, Server, connect};
+use kit::dynamic::{DynamicWatches, Kinds};
 use kit::metrics::Metrics;
 use kit::readiness::Readiness;
 use kit::watch::{self, Scope};
 use kit::{CancellationToken, Failure, RequestError, Store};
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::{Client, Config};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -341,4 +342,47 @@ async fn a_server_that_cannot_stream_lists_is_listed() {
     );
     stop.cancel();
     watching.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_callback_that_panics_costs_a_pause_and_not_the_watch() {
+    let routes = Router::new().fallback(|uri: Uri| async move {
+        if uri.query().unwrap_or_default().contains("watch=true") {
+            let never = futures::stream::pending::<Result<String, std::convert::Infallible>>();
+            axum::body::Body::from_stream(never).into_response()
+        } else if uri.path().ends_with("/lates") {
+            answer(&json!({"kind": "LateList", "apiVersion": "kit.example/v1", "metadata": {"resourceVersion": "1"},
+                "items": [{"metadata": {"name": "poison", "resourceVersion": "1"}}]}))
+        } else {
+            answer(&json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "kit.example/v1", "resources": [
+                {"name": "lates", "singularName": "late", "namespaced": false, "kind": "Late", "verbs": ["list", "watch"]}]}))
+        }
+    });
+    let (client, _) = client(
+        &format!("http://{}", serve(routes).await),
+        Server::Member,
+        Limits::MEMBER,
+    );
+    let stop = CancellationToken::new();
+    let first = AtomicBool::new(true);
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let watches = DynamicWatches::new(
+        Kinds::new(client),
+        Scope::member(),
+        stop.clone(),
+        move |_, object: DynamicObject| {
+            assert!(!first.swap(false, Ordering::SeqCst), "a mistake");
+            object.metadata.name
+        },
+        move |_, change| {
+            let _ = tell.send(change.key.name.to_string());
+        },
+    );
+    watches.ensure(&GroupVersionKind::gvk("kit.example", "v1", "Late"));
+    let change = tokio::time::timeout(Duration::from_secs(20), told.recv()).await;
+    assert_eq!(
+        change.expect("the watch goes on").as_deref(),
+        Some("poison")
+    );
+    stop.cancel();
 }
