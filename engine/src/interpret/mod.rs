@@ -6,11 +6,13 @@
 mod health;
 mod prune;
 mod reflect;
+mod replicas;
 mod revise;
 
 pub use health::health;
 pub use prune::prune;
 pub use reflect::reflect;
+pub use replicas::{Replicas, has_replicas, replicas};
 pub use revise::{revise, share};
 
 use serde_json::Value;

@@ -32,7 +32,6 @@ pub mod key;
 mod metrics;
 mod observe;
 mod policy;
-mod replicas;
 pub mod template;
 pub mod world;
 mod writes;

@@ -12,6 +12,7 @@ use crds::policy::{
 };
 use crds::scope::{Binding, Object, Propagation};
 use crds::work::{ClusterResourceBinding, ResourceBinding};
+use engine::interpret::{has_replicas, replicas};
 use engine::snapshot::{BindingView, ClusterView, PolicyView, TemplateView};
 use engine::trace::PolicyRef;
 use kit::dynamic::{DynamicWatches, Kinds};
@@ -27,8 +28,7 @@ use tokio::sync::Notify;
 use tracing::info;
 
 use crate::key::{Gvk, Key, TemplateKey};
-use crate::replicas::{has_replicas, replicas};
-use crate::template::{Replicas, can_be_template, can_hold_templates, view};
+use crate::template::{can_be_template, can_hold_templates, view};
 use crate::world::World;
 
 /// The watches and what they fill.
@@ -209,7 +209,7 @@ impl Observer {
     }
 
     fn watches_of(&self, gvk: &Gvk) -> &DynamicWatches<TemplateView> {
-        if has_replicas(gvk) {
+        if has_replicas(&gvk.api_version, &gvk.kind) {
             &self.whole
         } else {
             &self.metadata
@@ -231,11 +231,7 @@ fn compact(gvk: &GroupVersionKind, object: &DynamicObject) -> Option<TemplateVie
         return None;
     }
     let gvk = Gvk::from(gvk);
-    let replicas = if has_replicas(&gvk) {
-        replicas(&gvk, &object.data, namespace)
-    } else {
-        Replicas::default()
-    };
+    let replicas = replicas(&gvk.api_version, &gvk.kind, &object.data, namespace);
     Some(view(&gvk, &object.metadata, replicas))
 }
 

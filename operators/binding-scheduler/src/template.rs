@@ -1,22 +1,12 @@
 //! What is kept of a template, and which objects can be one.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::key::Gvk;
 use crds::namespaces;
-use crds::work::ReplicaRequirements;
+use engine::interpret::Replicas;
 use engine::snapshot::{ClaimMarks, Name, TemplateView};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
-/// Replicas of a template, and what one of them needs.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replicas {
-    /// How many it wants; `None` for a kind without replicas.
-    pub count: Option<i32>,
-    /// What one replica needs.
-    pub requirements: Option<Arc<ReplicaRequirements>>,
-}
 
 /// What is kept of a template.
 pub fn view(gvk: &Gvk, meta: &ObjectMeta, replicas: Replicas) -> TemplateView {

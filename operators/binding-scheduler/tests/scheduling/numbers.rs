@@ -15,7 +15,11 @@ const CALM: Duration = Duration::from_secs(3);
 async fn settled(scene: &Scene) -> Requests {
     let written = async || {
         let requests = scene.world.bed.control_plane().requests().await.unwrap();
-        requests.writes().without("leases")
+        // Nobody executes here, so namespaces of earlier tests never finish going away, and the control plane goes on trying.
+        requests.writes().filter(|request| {
+            request.verb != "DELETE"
+                && !["leases", "namespaces"].contains(&request.resource.as_str())
+        })
     };
     let mut before = written().await;
     loop {

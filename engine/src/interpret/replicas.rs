@@ -5,15 +5,22 @@ use std::sync::Arc;
 
 use crds::Quantity as ApiQuantity;
 use crds::work::{NodeClaim, ReplicaRequirements};
-use engine::quantity::Quantity;
 use serde_json::Value;
 
-use crate::key::Gvk;
-use crate::template::Replicas;
+use crate::quantity::Quantity;
+
+/// Replicas of a template, and what one of them needs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replicas {
+    /// How many it wants; `None` for a kind without replicas.
+    pub count: Option<i32>,
+    /// What one replica needs.
+    pub requirements: Option<Arc<ReplicaRequirements>>,
+}
 
 /// Where the number of replicas and the pod's spec are, in kinds that have replicas.
-fn places(gvk: &Gvk) -> Option<(&'static str, &'static str)> {
-    match (gvk.api_version.as_str(), gvk.kind.as_str()) {
+fn places(api_version: &str, kind: &str) -> Option<(&'static str, &'static str)> {
+    match (api_version, kind) {
         ("apps/v1", "Deployment" | "ReplicaSet" | "StatefulSet") => {
             Some(("/spec/replicas", "/spec/template/spec"))
         }
@@ -24,13 +31,13 @@ fn places(gvk: &Gvk) -> Option<(&'static str, &'static str)> {
 }
 
 /// Whether templates of a kind have replicas, so that their specs are worth reading.
-pub(crate) fn has_replicas(gvk: &Gvk) -> bool {
-    places(gvk).is_some()
+pub fn has_replicas(api_version: &str, kind: &str) -> bool {
+    places(api_version, kind).is_some()
 }
 
-/// The replicas of a template.
-pub(crate) fn replicas(gvk: &Gvk, template: &Value, namespace: &str) -> Replicas {
-    let Some((count, pod)) = places(gvk) else {
+/// The replicas of a template, whose kind may be missing in its body.
+pub fn replicas(api_version: &str, kind: &str, template: &Value, namespace: &str) -> Replicas {
+    let Some((count, pod)) = places(api_version, kind) else {
         return Replicas::default();
     };
     // Absent means one, as the API server fills it in.
@@ -139,7 +146,7 @@ mod tests {
             ],
             "initContainers": [{"resources": {"requests": {"cpu": "100m", "memory": "3Gi"}}}],
         }}}});
-        let found = replicas(&Gvk::new("apps/v1", "Deployment"), &template, "default");
+        let found = replicas("apps/v1", "Deployment", &template, "default");
         assert_eq!(found.count, Some(3));
         let requirements = found.requirements.unwrap();
         assert_eq!(requirements.resource_request["cpu"].0, "750m");
@@ -152,21 +159,13 @@ mod tests {
 
     #[test]
     fn a_kind_without_replicas_has_none() {
-        let found = replicas(
-            &Gvk::new("v1", "ConfigMap"),
-            &json!({"data": {}}),
-            "default",
-        );
+        let found = replicas("v1", "ConfigMap", &json!({"data": {}}), "default");
         assert_eq!(found, Replicas::default());
     }
 
     #[test]
     fn an_absent_number_means_one() {
-        let found = replicas(
-            &Gvk::new("apps/v1", "Deployment"),
-            &json!({"spec": {}}),
-            "default",
-        );
+        let found = replicas("apps/v1", "Deployment", &json!({"spec": {}}), "default");
         assert_eq!(found.count, Some(1));
     }
 }
