@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta, PartialObjectMeta};
+use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta, PartialObjectMeta, TypeMeta};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
@@ -211,7 +211,7 @@ pub(crate) async fn follow<V>(
         let config = scope.config(streaming);
         let mut events = if scope.metadata_only {
             watcher::watcher(source.api::<PartialObjectMeta<DynamicObject>>(), config)
-                .map_ok(without_body)
+                .map_ok(|event| without_body(event, &source.resource))
                 .backoff(Pauses::default())
                 .boxed()
         } else {
@@ -302,9 +302,16 @@ fn refuses_streaming(error: &watcher::Error) -> bool {
     matches!(status.code, 400 | 405 | 422)
 }
 
-fn without_body(event: Event<PartialObjectMeta<DynamicObject>>) -> Event<DynamicObject> {
+/// The answer to a metadata-only request calls every kind `PartialObjectMetadata`; the object gets its own name back.
+fn without_body(
+    event: Event<PartialObjectMeta<DynamicObject>>,
+    kind: &ApiResource,
+) -> Event<DynamicObject> {
     let bare = |object: PartialObjectMeta<DynamicObject>| DynamicObject {
-        types: object.types,
+        types: Some(TypeMeta {
+            api_version: kind.api_version.clone(),
+            kind: kind.kind.clone(),
+        }),
         metadata: object.metadata,
         data: serde_json::Value::Null,
     };

@@ -305,3 +305,30 @@ async fn a_kind_is_watched_once_it_exists_and_until_nobody_wants_it() {
     );
     runtime.shutdown.cancel();
 }
+
+#[tokio::test]
+async fn kind_that_insists_on_its_name_can_be_watched_without_bodies() {
+    let bed = BED.get().await;
+    let namespace = bed.namespace("bodiless").await.unwrap();
+    let runtime = access::runtime(bed.control_plane()).await;
+    let maps: Api<ConfigMap> = Api::namespaced(runtime.client.clone(), namespace.name());
+    maps.create(&PostParams::default(), &labelled("one", "bodiless", "low"))
+        .await
+        .unwrap();
+    let (tell, mut changes) = mpsc::unbounded_channel();
+    let stop = CancellationToken::new();
+    tokio::spawn(watch::run(
+        runtime.client.clone(),
+        Scope::host().labels("bodiless").metadata_only(),
+        Arc::new(Store::<bool>::default()),
+        None,
+        stop.clone(),
+        |map: ConfigMap| Some(map.data.is_some()),
+        move |change| {
+            let _ = tell.send((change.key.name.to_string(), change.new.as_deref().copied()));
+        },
+    ));
+    let told = tokio::time::timeout(wait::PATIENCE, changes.recv()).await;
+    assert_eq!(told.unwrap(), Some(("one".to_owned(), Some(false))));
+    stop.cancel();
+}
