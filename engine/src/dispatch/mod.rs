@@ -8,6 +8,7 @@
 
 mod difference;
 pub mod drift;
+pub mod facts;
 mod fate;
 mod identity;
 mod pace;

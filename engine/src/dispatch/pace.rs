@@ -18,11 +18,12 @@ const APART_MOVING: Duration = Duration::from_secs(3);
 /// A roll-out that has just begun often ends this soon.
 const FIRST_MOVING: Duration = Duration::from_millis(600);
 
-/// How long to wait before writing a status that differs from what was written `since_last` ago; `None` if nothing was.
-pub fn wait(pace: Pace, since_last: Option<Duration>) -> Duration {
+/// How long to wait before writing a status that has differed for `differs` from what was written `since_last` ago; `None` if nothing
+/// was.
+pub fn wait(pace: Pace, differs: Duration, since_last: Option<Duration>) -> Duration {
     match (pace, since_last) {
         (Pace::Settled, None) => Duration::ZERO,
-        (Pace::Moving, None) => FIRST_MOVING,
+        (Pace::Moving, None) => FIRST_MOVING.saturating_sub(differs),
         (Pace::Settled, Some(since)) => APART.saturating_sub(since),
         (Pace::Moving, Some(since)) => APART_MOVING.saturating_sub(since),
     }

@@ -376,9 +376,12 @@ fn what_servers_and_others_add_is_no_drift() {
 #[test]
 fn burst_of_statuses_becomes_few_writes() {
     let second = Duration::from_secs(1);
-    assert_eq!(wait(Pace::Settled, None), Duration::ZERO);
-    assert_eq!(wait(Pace::Settled, Some(second / 4)), second * 3 / 4);
-    assert_eq!(wait(Pace::Settled, Some(second * 5)), Duration::ZERO);
-    assert!(wait(Pace::Moving, None) < second);
-    assert!(wait(Pace::Moving, Some(second)) > wait(Pace::Settled, Some(second)));
+    let (now, settled, moving) = (Duration::ZERO, Pace::Settled, Pace::Moving);
+    assert_eq!(wait(settled, now, None), now);
+    assert_eq!(wait(settled, now, Some(second / 4)), second * 3 / 4);
+    assert_eq!(wait(settled, now, Some(second * 5)), now);
+    let first = wait(moving, now, None);
+    assert!(first > now && first < second);
+    assert_eq!(wait(moving, first, None), now);
+    assert!(wait(moving, now, Some(second)) > wait(settled, now, Some(second)));
 }

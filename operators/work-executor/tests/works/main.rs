@@ -1,0 +1,9 @@
+//! The operator alone, on real API servers: a control plane and two members. The tests write the bindings themselves.
+
+#![cfg(test)]
+
+mod delivery;
+mod leaving;
+mod quiet;
+mod scene;
+mod status;
