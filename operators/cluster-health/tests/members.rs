@@ -9,7 +9,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use crds::cluster::Cluster;
+use crds::cluster::{Cluster, ClusterSpec, ClusterSyncMode};
+use crds::policy::ClusterTaintPolicy;
 use crds::work::{
     ObjectReference, ResourceBinding, ResourceBindingSpec, TargetCluster, Work, WorkSpec,
 };
@@ -343,6 +344,11 @@ async fn a_member_that_hangs_is_lost_and_delays_nobody() {
 async fn a_member_that_answers_500_is_not_ready() {
     let world = world().await;
     world.join("failing").await;
+    let policies: Api<ClusterTaintPolicy> = Api::all(world.bed.control_plane().client());
+    policies
+        .create(&PostParams::default(), &taint_policy("failing"))
+        .await
+        .unwrap();
     let member = world.bed.member("failing");
     member
         .set_storage_network(testbed::Network::Refusing)
@@ -350,8 +356,57 @@ async fn a_member_that_answers_500_is_not_ready() {
     world
         .until_lost("failing", conditions::CLUSTER_NOT_READY, "HTTP 500")
         .await;
+    world
+        .until("failing", "tainted by the policy", |cluster| {
+            cluster
+                .spec
+                .taints
+                .iter()
+                .any(|taint| taint.key == "example.com/broken")
+        })
+        .await;
     member.set_storage_network(testbed::Network::Up).unwrap();
     world.until_back("failing").await;
+}
+
+fn taint_policy(cluster: &str) -> ClusterTaintPolicy {
+    let when = |status: &str| json!([{"conditionType": "Ready", "operator": "In", "statusValues": [status]}]);
+    serde_json::from_value(json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterTaintPolicy", "metadata": {"name": "broken"},
+        "spec": {
+            "targetClusters": {"clusterNames": [cluster]},
+            "addOnConditions": when("False"),
+            "removeOnConditions": when("True"),
+            "taints": [{"key": "example.com/broken", "effect": "NoSchedule"}],
+        },
+    }))
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_member_with_an_agent_of_its_own_gets_a_namespace_and_is_left_alone() {
+    let world = world().await;
+    let spec = ClusterSpec {
+        sync_mode: ClusterSyncMode::Pull,
+        ..ClusterSpec::default()
+    };
+    world
+        .clusters()
+        .create(&PostParams::default(), &Cluster::new("pulled", spec))
+        .await
+        .unwrap();
+    let spaces: Api<Namespace> = Api::all(world.bed.control_plane().client());
+    wait::object(&spaces, "karmada-es-pulled", "it exists", SOON, |_| true)
+        .await
+        .unwrap();
+    let cluster = world.clusters().get("pulled").await.unwrap();
+    assert_eq!((cluster.spec.taints.len(), cluster.status), (0, None));
+    world
+        .clusters()
+        .delete("pulled", &DeleteParams::default())
+        .await
+        .unwrap();
+    wait::gone(&world.clusters(), "pulled", SOON).await.unwrap();
 }
 
 #[tokio::test]

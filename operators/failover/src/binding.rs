@@ -100,16 +100,27 @@ impl Controller {
 
     /// Looks at the bindings that the news may concern.
     pub(crate) fn hear(&self, news: News<'_>) {
-        // Whoever is held back may be free to go, or be held by something else.
-        for key in self.held().keys() {
-            self.queue.add(key.clone());
-        }
-        let News::Cluster(cluster) = news else {
-            return;
+        let cluster = match news {
+            News::Evidence => {
+                self.free(|reason| matches!(reason, FailoverReason::WeakEvidence));
+                return;
+            }
+            News::Cluster(cluster) => cluster,
         };
+        // Whoever is held back may be free to go now, or be held by something else.
+        self.free(|_| true);
         for key in self.index().of(cluster) {
             let entry = self.bindings.get(key);
             if entry.is_some_and(|entry| self.shared.world.concerns(&entry)) {
+                self.queue.add(key.clone());
+            }
+        }
+    }
+
+    /// Looks at the bindings that are held back for such a reason.
+    fn free(&self, by: impl Fn(&FailoverReason) -> bool) {
+        for (key, reasons) in self.held().iter() {
+            if reasons.values().any(&by) {
                 self.queue.add(key.clone());
             }
         }

@@ -81,11 +81,10 @@ async fn report(
     let taints = lost_since.map(|since| {
         json!([{"key": taints::NOT_READY, "effect": taints::NO_SCHEDULE, "timeAdded": since.strftime("%FT%TZ").to_string()}])
     });
-    let object = json!({
+    let spec = json!({
         "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name},
         "spec": {"syncMode": "Push", "taints": taints.unwrap_or(json!([]))},
     });
-    clusters.patch(name, &apply, &Patch::Apply(object)).await?;
     let status = json!({"status": {
         "conditions": [{
             "type": "Ready", "status": if ready { "True" } else { "False" }, "reason": "Test", "message": "",
@@ -93,9 +92,13 @@ async fn report(
         }],
         "apiEnablements": [{"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}],
     }});
+    if clusters.get_opt(name).await?.is_none() {
+        clusters.patch(name, &apply, &Patch::Apply(&spec)).await?;
+    }
     clusters
         .patch_status(name, &PatchParams::default(), &Patch::Merge(status))
         .await?;
+    clusters.patch(name, &apply, &Patch::Apply(&spec)).await?;
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kit::members::{Access, MemberError, Pool};
 use kit::watch::{self, Scope};
 use kit::{Key, Runtime, Store};
+use kube::core::PartialObjectMeta;
 use kube::{Client, ResourceExt as _};
 
 /// What is known, kept by watches.
@@ -71,7 +72,7 @@ impl Stores {
             Arc::clone(&stores.spaces),
             Some(runtime.readiness.handle("execution namespaces")),
             runtime.shutdown.clone(),
-            |namespace: Namespace| {
+            |namespace: PartialObjectMeta<Namespace>| {
                 namespaces::cluster_of_execution(&namespace.name_any())?;
                 let deleting = namespace.metadata.deletion_timestamp.is_some();
                 Some(Space { deleting })
