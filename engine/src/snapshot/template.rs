@@ -33,6 +33,8 @@ pub struct TemplateView {
     pub labels: BTreeMap<String, String>,
     /// The policy it says it belongs to.
     pub claim: ClaimMarks,
+    /// When it was created.
+    pub created: Option<Timestamp>,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// Replicas it wants; `None` for a kind without replicas.

@@ -1,6 +1,7 @@
 //! Takes keys from the queue and has them handled, a bounded number at a time.
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use anyhow::Result;
 use jiff::Timestamp;
@@ -17,6 +18,7 @@ use crate::key::{Key, TemplateKey};
 use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::policy::Policies;
+use crate::unselected::Unselected;
 use crate::world::World;
 use crate::writes::Writes;
 
@@ -56,6 +58,7 @@ pub async fn run(runtime: Runtime) -> Result<()> {
 
     let controller = Arc::new(Controller {
         policies: Policies::new(writes.clone(), Arc::clone(&world)),
+        unselected: Unselected::new(writes.clone()),
         applier: Applier {
             writes,
             world: Arc::clone(&world),
@@ -79,6 +82,7 @@ pub async fn run(runtime: Runtime) -> Result<()> {
 struct Controller {
     world: Arc<Mutex<World>>,
     policies: Policies,
+    unselected: Unselected,
     applier: Applier,
     metrics: Metrics,
 }
@@ -86,28 +90,29 @@ struct Controller {
 impl Controller {
     async fn handle(&self, key: &Key) -> Outcome {
         let result = match key {
-            Key::Template(template) => self.schedule(template).await.map(|()| Outcome::Done),
-            Key::Policy(policy) => self
-                .policies
-                .look_after(policy)
-                .await
-                .map(|again| again.map_or(Outcome::Done, Outcome::After)),
+            Key::Template(template) => self.schedule(template).await,
+            Key::Policy(policy) => self.policies.look_after(policy).await,
         };
-        result.unwrap_or_else(|error| {
-            warn!(
-                object = %key,
-                reason = error.failure().as_str(),
-                %error,
-                cause = error.message(),
-                "a request failed and is tried again"
-            );
-            error
-                .retry_after()
-                .map_or(Outcome::Retry, Outcome::RetryAfter)
-        })
+        let done = |again: Option<_>| again.map_or(Outcome::Done, Outcome::After);
+        result.map_or_else(
+            |error| {
+                warn!(
+                    object = %key,
+                    reason = error.failure().as_str(),
+                    %error,
+                    cause = error.message(),
+                    "a request failed and is tried again"
+                );
+                error
+                    .retry_after()
+                    .map_or(Outcome::Retry, Outcome::RetryAfter)
+            },
+            done,
+        )
     }
 
-    async fn schedule(&self, key: &TemplateKey) -> Result<(), RequestError> {
+    /// Has the template scheduled. Returns when it has to be looked at again, if at all.
+    async fn schedule(&self, key: &TemplateKey) -> Result<Option<Duration>, RequestError> {
         let start = Instant::now();
         let sight = self.world().sight(key);
         let matched = decide::owner(&sight);
@@ -119,7 +124,7 @@ impl Controller {
             owner.policy = self.policies.stamp(&owner.policy).await?;
             if !owner.policy.is_stamped() {
                 // It is going away; the change that says so brings the template back here.
-                return Ok(());
+                return Ok(None);
             }
         }
 
@@ -139,7 +144,15 @@ impl Controller {
             self.metrics.waiting(world.pending());
         }
         if plan.is_empty() {
-            return Ok(());
+            return match (&sight.template, &owner) {
+                (Some(template), None) if sight.binding.is_none() => {
+                    self.unselected.look(key, template, Timestamp::now()).await
+                }
+                _ => {
+                    self.unselected.forget(key);
+                    Ok(None)
+                }
+            };
         }
         debug!(object = %key, trace = %decision.trace.text(), "scheduling");
         let attempt = plan.attempt.clone();
@@ -163,7 +176,7 @@ impl Controller {
         if let (Ok(()), Some(attempt)) = (&result, attempt) {
             self.metrics.attempted(&attempt, start.elapsed());
         }
-        result
+        result.map(|()| None)
     }
 
     fn world(&self) -> MutexGuard<'_, World> {

@@ -33,6 +33,7 @@ mod metrics;
 mod observe;
 mod policy;
 pub mod template;
+mod unselected;
 pub mod world;
 mod writes;
 

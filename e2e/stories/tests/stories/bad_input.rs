@@ -8,12 +8,15 @@ use crds::conditions::{
     SCHEDULED, SUCCESS, TRUE,
 };
 use crds::{events, namespaces};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::json;
 use testbed::{Network, wait};
 
-use crate::props::{config_map, config_map_to, override_in, selector, with};
+use crate::props::{
+    config_map, config_map_to, deployment, deployment_to, override_in, selector, with,
+};
 use crate::world::{Scene, conditions, says, scene, scene_alone};
 
 const NOTICED: Duration = Duration::from_mins(3);
@@ -35,29 +38,35 @@ async fn others_are_served(scene: &Scene, member: &str) {
 async fn template_without_a_policy_goes_nowhere_until_there_is_one() {
     let scene = scene("no-policy").await;
     // Somebody has a policy for this kind, so the kind is looked at.
-    others_are_served(&scene, "member1").await;
-    scene.apply(config_map("settings", "one")).await;
+    scene.apply(deployment_to("other", &["member1"])).await;
+    scene.apply(deployment("web", 1)).await;
     scene
-        .event("settings", events::APPLY_POLICY_FAILED, &["policy"])
+        .event(
+            "web",
+            events::APPLY_POLICY_FAILED,
+            &["no policy selects it"],
+        )
         .await;
-    assert!(
-        scene
-            .copies::<ConfigMap>("member1")
-            .get_opt("settings")
-            .await
-            .unwrap()
-            .is_none()
-    );
-    scene.apply(config_map_to("settings", &["member1"])).await;
+    let copies = scene.copies::<Deployment>("member1");
+    assert!(copies.get_opt("web").await.unwrap().is_none());
+    others_are_served(&scene, "member1").await;
+    scene.apply(deployment_to("web", &["member1"])).await;
     scene
-        .copy::<ConfigMap>("member1", "settings", "it exists", |_| true)
+        .copy::<Deployment>("member1", "web", "it exists", |_| true)
         .await;
 }
 
 #[tokio::test]
-async fn policy_may_come_before_what_it_selects() {
-    let scene = scene("early").await;
+async fn policy_that_selects_nothing_says_so_until_there_is_something() {
+    let scene = scene("nothing").await;
     scene.apply(config_map_to("settings", &["member2"])).await;
+    scene
+        .event(
+            "settings",
+            events::APPLY_POLICY_FAILED,
+            &["selects nothing"],
+        )
+        .await;
     others_are_served(&scene, "member2").await;
     scene.apply(config_map("settings", "one")).await;
     scene

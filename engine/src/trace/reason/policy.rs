@@ -130,6 +130,8 @@ pub enum PolicyReason {
         /// What it selects, in words.
         selectors: Vec<String>,
     },
+    /// No policy selects the template.
+    NoneSelects,
     /// The control plane does not serve kinds that it selects.
     KindNotServed {
         /// The kinds.
@@ -169,6 +171,7 @@ impl PolicyReason {
             Self::HandledElsewhere { .. } => "HandledElsewhere",
             Self::WaitsForOverrides { .. } => "WaitsForOverrides",
             Self::SelectsNothing { .. } => "SelectsNothing",
+            Self::NoneSelects => "NoneSelects",
             Self::KindNotServed { .. } => "KindNotServed",
             Self::OwnsNothing { .. } => "OwnsNothing",
             Self::WaitsForTemplate => "WaitsForTemplate",
@@ -239,6 +242,7 @@ impl fmt::Display for PolicyReason {
                     selectors.join(", no ")
                 )
             }
+            Self::NoneSelects => f.write_str("no policy selects it, so no member cluster gets it"),
             Self::KindNotServed { kinds } => write!(
                 f,
                 "selects kinds that the control plane does not serve: {}",

@@ -72,6 +72,9 @@ async fn a_template_without_policy_goes_nowhere_until_there_is_one() {
     let bindings: Api<ResourceBinding> = scene.api();
     assert!(bindings.get_opt("web-deployment").await.unwrap().is_none());
     scene
+        .told("web", "ApplyPolicyFailed", &["no policy selects it"])
+        .await;
+    scene
         .apply(policy("second", "web", &scene.to(&["m1"])))
         .await;
     scene.placed("web-deployment", "m1:1").await;
