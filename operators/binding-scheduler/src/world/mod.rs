@@ -205,7 +205,7 @@ impl World {
     /// A template is there, or has changed.
     pub fn put_template(&mut self, template: Arc<TemplateView>) -> Vec<Key> {
         let key = TemplateKey::from(&*template);
-        let claim = template.claim.claim();
+        let claim = template.claim.claim().filter(|_| !template.deleting);
         let place = (key.namespace.clone(), key.name.clone());
         let all = self.templates.entry(key.gvk.clone()).or_default();
         if !put(all, place, template) {
@@ -238,7 +238,9 @@ impl World {
             .bindings
             .get(&place)
             .map(|old| TemplateKey::from(&old.spec.resource));
-        let claim = binding.claim.claim().map(|claim| claim.policy());
+        // What is on its way out holds no policy back, even if the way is long because a member does not answer.
+        let claim = binding.claim.claim().filter(|_| !binding.deleting);
+        let claim = claim.map(|claim| claim.policy());
         let spec = Arc::clone(&binding.spec);
         if !put(&mut self.bindings, place.clone(), binding) {
             return Vec::new();

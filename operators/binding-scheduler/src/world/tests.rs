@@ -160,6 +160,24 @@ fn a_policy_hears_of_its_last_claim_being_gone() {
 }
 
 #[test]
+fn what_is_being_deleted_holds_no_policy_back() {
+    let mut world = World::default();
+    let p = policy("p", Some("a"));
+    world.put_binding(Arc::new(BindingView {
+        claim: marks(&p),
+        ..binding("a", &["m1"], None)
+    }));
+    let keys = world.put_binding(Arc::new(BindingView {
+        claim: marks(&p),
+        deleting: true,
+        resource_version: "6".into(),
+        ..binding("a", &["m1"], None)
+    }));
+    assert!(keys.contains(&Key::Policy(p.policy.clone())));
+    assert_eq!(world.claims(&p.policy), []);
+}
+
+#[test]
 fn an_older_sight_never_replaces_a_newer_one() {
     let mut world = World::default();
     let newer = BindingView {

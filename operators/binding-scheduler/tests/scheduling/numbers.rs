@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use crds::policy::PropagationPolicy;
 use crds::work::ResourceBinding;
 use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Api, ListParams};
 use serde_json::json;
-use testbed::Requests;
+use testbed::{Requests, wait};
 
 use crate::world::{SOON, Scene, deployment, labels, policy, scene_alone};
 
@@ -16,9 +18,9 @@ async fn settled(scene: &Scene) -> Requests {
     let written = async || {
         let requests = scene.world.bed.control_plane().requests().await.unwrap();
         // Nobody executes here, so namespaces of earlier tests never finish going away, and the control plane goes on trying.
+        let others = ["leases", "namespaces", "configmaps", "serviceaccounts"];
         requests.writes().filter(|request| {
-            request.verb != "DELETE"
-                && !["leases", "namespaces"].contains(&request.resource.as_str())
+            request.verb != "DELETE" && !others.contains(&request.resource.as_str())
         })
     };
     let mut before = written().await;
@@ -34,6 +36,20 @@ async fn settled(scene: &Scene) -> Requests {
 
 async fn prepared(prefix: &str) -> Scene {
     let scene = scene_alone(prefix).await;
+    // What earlier scenes leave behind is cleared away by writes, too.
+    let policies: Api<PropagationPolicy> = Api::all(scene.client());
+    wait::until("earlier policies to be gone", SOON, async || {
+        let left = policies
+            .list(&ListParams::default())
+            .await
+            .map_err(|error| error.to_string())?;
+        match left.items.len() {
+            0 => Ok(()),
+            count => Err(format!("{count} are left")),
+        }
+    })
+    .await
+    .unwrap();
     for cluster in ["m1", "m2", "m3"] {
         scene.report(cluster, 9).await;
     }
