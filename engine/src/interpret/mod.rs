@@ -3,16 +3,21 @@
 //! Objects are untyped from end to end, so that fields unknown to this version survive. Nothing here fails: an object of a shape that
 //! its kind does not have is left as it is.
 
+mod allocation;
 mod health;
+mod pod;
 mod prune;
 mod reflect;
 mod replicas;
+mod retain;
 mod revise;
 
+pub use allocation::forget_allocations;
 pub use health::health;
 pub use prune::prune;
 pub use reflect::reflect;
 pub use replicas::{Replicas, has_replicas, replicas};
+pub use retain::{retain, retained, retains};
 pub use revise::{revise, share};
 
 use serde_json::Value;

@@ -1,8 +1,9 @@
 //! Takes away what belongs to the control plane's copy only, so that a member gets what the user wrote.
 
+use crds::{annotations, labels};
 use serde_json::{Map, Value};
 
-use super::{Native, text};
+use super::{Native, forget_allocations, text};
 
 /// Metadata that the API server writes, or that means something on the control plane only.
 const METADATA: [&str; 11] = [
@@ -19,11 +20,55 @@ const METADATA: [&str; 11] = [
     "uid",
 ];
 
-/// Written by `kubectl apply` for its own use; it repeats the whole object.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Claims of policies, which are about the template, and what `kubectl apply` keeps for its own use: it repeats an object that is not the one
+/// that members get.
+const ANNOTATIONS: [&str; 4] = [
+    "kubectl.kubernetes.io/last-applied-configuration",
+    annotations::PROPAGATION_POLICY_NAMESPACE,
+    annotations::PROPAGATION_POLICY_NAME,
+    annotations::CLUSTER_PROPAGATION_POLICY_NAME,
+];
+
+const LABELS: [&str; 2] = [
+    labels::PROPAGATION_POLICY_PERMANENT_ID,
+    labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID,
+];
+
+/// Annotations by which the controllers and the API server of one cluster keep their own books. A member would answer with its own.
+fn books(kind: Native) -> &'static [&'static str] {
+    match kind {
+        Native::Deployment | Native::ReplicaSet => &[
+            "deployment.kubernetes.io/desired-replicas",
+            "deployment.kubernetes.io/max-replicas",
+            "deployment.kubernetes.io/revision",
+            "deployment.kubernetes.io/revision-history",
+        ],
+        Native::DaemonSet => &["deprecated.daemonset.template.generation"],
+        Native::Job => &["batch.kubernetes.io/job-tracking"],
+        Native::Secret => &["kubernetes.io/service-account.uid"],
+        Native::PersistentVolume => &["pv.kubernetes.io/bound-by-controller"],
+        Native::PersistentVolumeClaim => &[
+            "pv.kubernetes.io/bind-completed",
+            "pv.kubernetes.io/bound-by-controller",
+            "volume.beta.kubernetes.io/storage-provisioner",
+            "volume.kubernetes.io/selected-node",
+            "volume.kubernetes.io/storage-provisioner",
+        ],
+        Native::StatefulSet
+        | Native::CronJob
+        | Native::Pod
+        | Native::Service
+        | Native::ServiceAccount
+        | Native::Ingress
+        | Native::PodDisruptionBudget
+        | Native::HorizontalPodAutoscaler
+        | Native::Other => &[],
+    }
+}
 
 /// Removes status, server-made metadata and what the control plane's API server generated for its own copy.
 pub fn prune(manifest: &mut Value) {
+    forget_allocations(manifest);
     let kind = Native::of(manifest);
     let Some(object) = manifest.as_object_mut() else {
         return;
@@ -33,45 +78,41 @@ pub fn prune(manifest: &mut Value) {
         for field in METADATA {
             metadata.remove(field);
         }
-        remove_annotation(metadata, LAST_APPLIED);
+        remove_keys(metadata, "labels", &LABELS);
+        remove_keys(metadata, "annotations", &ANNOTATIONS);
+        remove_keys(metadata, "annotations", books(kind));
     }
     match kind {
-        Native::Deployment => {
-            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                remove_annotation(metadata, "deployment.kubernetes.io/revision");
-            }
-        }
         Native::Job => job(manifest),
         Native::Service => service(manifest),
         Native::ServiceAccount => service_account(manifest),
         Native::Secret => secret(manifest),
         Native::Pod => pod(manifest),
-        Native::PersistentVolumeClaim => {
-            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                remove_annotation(metadata, "volume.kubernetes.io/selected-node");
-            }
-        }
-        Native::ReplicaSet
+        Native::Deployment
+        | Native::ReplicaSet
         | Native::StatefulSet
         | Native::DaemonSet
         | Native::CronJob
         | Native::Ingress
         | Native::PersistentVolume
+        | Native::PersistentVolumeClaim
         | Native::PodDisruptionBudget
         | Native::HorizontalPodAutoscaler
         | Native::Other => {}
     }
 }
 
-fn remove_annotation(metadata: &mut Map<String, Value>, key: &str) {
-    if let Some(annotations) = metadata
-        .get_mut("annotations")
-        .and_then(Value::as_object_mut)
-    {
-        annotations.remove(key);
-        if annotations.is_empty() {
-            metadata.remove("annotations");
-        }
+/// Removes keys from the map in a field, and the map when nothing is left in it.
+fn remove_keys(object: &mut Map<String, Value>, field: &str, keys: &[&str]) {
+    let Some(map) = object.get_mut(field).and_then(Value::as_object_mut) else {
+        return;
+    };
+    let before = map.len();
+    for key in keys {
+        map.remove(*key);
+    }
+    if map.is_empty() && before > 0 {
+        object.remove(field);
     }
 }
 
@@ -141,9 +182,6 @@ fn secret(manifest: &mut Value) {
         return;
     };
     object.remove("data");
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        remove_annotation(metadata, "kubernetes.io/service-account.uid");
-    }
 }
 
 /// The volume with the service account's token that the control plane's admission put in.

@@ -3,9 +3,9 @@
 use crds::annotations;
 use serde_json::{Map, Value};
 
-use super::{Native, text};
+use super::{Native, items, text};
 
-/// Fields by kind. What is left out changes often and is of no use to anybody above, conditions of rollouts for example.
+/// Fields by kind. What is left out changes often and is of no use to anybody above.
 fn fields(kind: Native) -> Option<&'static [&'static str]> {
     Some(match kind {
         Native::Deployment => &[
@@ -88,6 +88,10 @@ pub fn reflect(object: &Value) -> Option<Value> {
         .filter_map(|field| Some(((*field).to_owned(), status.get(*field)?.clone())))
         .filter(|(_, value)| !is_zero(value))
         .collect();
+    let troubles = troubles(kind, items(object, "/status/conditions"));
+    if !troubles.is_empty() {
+        chosen.insert("conditions".to_owned(), Value::Array(troubles));
+    }
     if fields.contains(&"observedGeneration") {
         if let Some(generation) = object.pointer("/metadata/generation") {
             chosen.insert("generation".to_owned(), generation.clone());
@@ -97,6 +101,37 @@ pub fn reflect(object: &Value) -> Option<Value> {
         }
     }
     (!chosen.is_empty()).then_some(Value::Object(chosen))
+}
+
+/// Conditions of rollouts and autoscalers that say that something is wrong. That all is well shows in the numbers, and the conditions that
+/// say so change with each step.
+fn troubles(kind: Native, conditions: &[Value]) -> Vec<Value> {
+    let is_trouble = |condition: &&Value| {
+        let (name, status) = (text(condition, "/type"), text(condition, "/status"));
+        match kind {
+            Native::Deployment => {
+                matches!(
+                    (name, status),
+                    ("Progressing", "False") | ("ReplicaFailure", "True")
+                )
+            }
+            Native::HorizontalPodAutoscaler => {
+                matches!((name, status), ("AbleToScale" | "ScalingActive", "False"))
+            }
+            _ => false,
+        }
+    };
+    conditions
+        .iter()
+        .filter(is_trouble)
+        .map(|condition| {
+            let words = ["type", "status", "reason", "message"];
+            let told = words
+                .iter()
+                .filter_map(|word| Some(((*word).to_owned(), condition.get(word)?.clone())));
+            Value::Object(told.collect())
+        })
+        .collect()
 }
 
 /// The API leaves zeros and empty things out; members of different versions do so in different places.

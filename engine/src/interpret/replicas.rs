@@ -1,13 +1,11 @@
 //! How many replicas a template of a native workload kind wants, and what one of them needs.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crds::Quantity as ApiQuantity;
-use crds::work::{NodeClaim, ReplicaRequirements};
+use crds::work::ReplicaRequirements;
 use serde_json::Value;
 
-use crate::quantity::Quantity;
+use super::pod;
 
 /// Replicas of a template, and what one of them needs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,80 +52,8 @@ pub fn replicas(api_version: &str, kind: &str, template: &Value, namespace: &str
         count: Some(count),
         requirements: template
             .pointer(pod)
-            .map(|pod| Arc::new(requirements(pod, namespace))),
+            .map(|pod| Arc::new(pod::requirements(pod, namespace))),
     }
-}
-
-fn requirements(pod: &Value, namespace: &str) -> ReplicaRequirements {
-    let claim = NodeClaim {
-        hard_node_affinity: pod
-            .pointer("/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution")
-            .and_then(|affinity| serde_json::from_value(affinity.clone()).ok()),
-        node_selector: pod
-            .get("nodeSelector")
-            .and_then(|selector| serde_json::from_value(selector.clone()).ok())
-            .unwrap_or_default(),
-        tolerations: pod
-            .get("tolerations")
-            .and_then(|tolerations| serde_json::from_value(tolerations.clone()).ok())
-            .unwrap_or_default(),
-    };
-    ReplicaRequirements {
-        node_claim: Some(claim).filter(|claim| *claim != NodeClaim::default()),
-        resource_request: requests(pod),
-        namespace: Some(namespace.to_owned()).filter(|ns| !ns.is_empty()),
-        priority_class_name: pod
-            .get("priorityClassName")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
-    }
-}
-
-/// All containers together, or the largest of the containers that run before them if that is more, and what the pod itself costs.
-fn requests(pod: &Value) -> BTreeMap<String, ApiQuantity> {
-    let of = |container: &Value| -> BTreeMap<String, Quantity> {
-        container
-            .pointer("/resources/requests")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .filter_map(|(resource, amount)| {
-                let text = amount
-                    .as_str()
-                    .map_or_else(|| amount.to_string(), str::to_owned);
-                Some((resource.clone(), Quantity::parse(&text).ok()?))
-            })
-            .collect()
-    };
-    let containers = |field: &str| {
-        pod.get(field)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .map(of)
-            .collect::<Vec<_>>()
-    };
-    let mut sum: BTreeMap<String, Quantity> = BTreeMap::new();
-    for (resource, amount) in containers("containers").into_iter().flatten() {
-        *sum.entry(resource).or_insert(Quantity::ZERO) += amount;
-    }
-    for (resource, amount) in containers("initContainers").into_iter().flatten() {
-        let most = sum.entry(resource).or_insert(Quantity::ZERO);
-        *most = amount.max(*most);
-    }
-    for (resource, amount) in pod
-        .get("overhead")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        if let Some(amount) = amount.as_str().and_then(|text| Quantity::parse(text).ok()) {
-            *sum.entry(resource.clone()).or_insert(Quantity::ZERO) += amount;
-        }
-    }
-    sum.into_iter()
-        .map(|(resource, amount)| (resource, ApiQuantity(amount.to_string())))
-        .collect()
 }
 
 #[cfg(test)]
@@ -167,5 +93,107 @@ mod tests {
     fn an_absent_number_means_one() {
         let found = replicas("apps/v1", "Deployment", &json!({"spec": {}}), "default");
         assert_eq!(found.count, Some(1));
+    }
+
+    fn request(pod: &Value) -> Vec<(String, String)> {
+        let template = json!({"spec": {"template": {"spec": pod}}});
+        replicas("apps/v1", "Deployment", &template, "shop")
+            .requirements
+            .unwrap()
+            .resource_request
+            .iter()
+            .map(|(resource, amount)| (resource.clone(), amount.0.clone()))
+            .collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected
+            .iter()
+            .map(|(resource, amount)| ((*resource).to_owned(), (*amount).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn each_kind_counts_replicas_in_its_own_field() {
+        for (api_version, kind, spec, expected) in [
+            ("apps/v1", "ReplicaSet", json!({"replicas": 0}), Some(0)),
+            ("apps/v1", "StatefulSet", json!({"replicas": 2}), Some(2)),
+            (
+                "batch/v1",
+                "Job",
+                json!({"parallelism": 4, "completions": 9}),
+                Some(4),
+            ),
+            ("batch/v1", "Job", json!({}), Some(1)),
+            ("v1", "Pod", json!({"containers": []}), Some(1)),
+            ("apps/v1", "DaemonSet", json!({}), None),
+            ("example.io/v1", "Deployment", json!({"replicas": 3}), None),
+        ] {
+            let found = replicas(api_version, kind, &json!({ "spec": spec }), "shop");
+            assert_eq!(found.count, expected, "{api_version} {kind}");
+            assert_eq!(has_replicas(api_version, kind), expected.is_some());
+        }
+    }
+
+    #[test]
+    fn a_sidecar_runs_beside_the_others() {
+        let pod = json!({
+            "containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}],
+            "initContainers": [
+                {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "200m"}}},
+                {"name": "i", "resources": {"requests": {"cpu": "900m"}}},
+            ],
+        });
+        assert_eq!(request(&pod), pairs(&[("cpu", "1200m")]));
+    }
+
+    #[test]
+    fn a_limit_without_request_is_the_request_and_overhead_comes_on_top() {
+        let pod = json!({
+            "containers": [{"name": "a", "resources": {
+                "limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": 1},
+            }}],
+            "overhead": {"memory": "100Mi"},
+        });
+        assert_eq!(request(&pod), pairs(&[("cpu", "1"), ("memory", "1124Mi")]));
+    }
+
+    #[test]
+    fn what_the_pod_asks_as_a_whole_stands_for_its_containers() {
+        let pod = json!({
+            "resources": {"requests": {"cpu": "3"}},
+            "containers": [{"name": "a", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
+        });
+        assert_eq!(request(&pod), pairs(&[("cpu", "3"), ("memory", "1Gi")]));
+    }
+
+    #[test]
+    fn the_node_claim_holds_only_what_must_hold() {
+        let pod = json!({
+            "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "priorityClassName": "high",
+            "affinity": {"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "arch", "operator": "In", "values": ["arm64"]}]},
+                ]},
+                "preferredDuringSchedulingIgnoredDuringExecution": [],
+            }},
+        });
+        let of = |pod: &Value| {
+            let template = json!({"spec": {"template": {"spec": pod}}});
+            replicas("apps/v1", "StatefulSet", &template, "shop")
+                .requirements
+                .unwrap()
+        };
+        let requirements = of(&pod);
+        assert_eq!(requirements.namespace.as_deref(), Some("shop"));
+        assert_eq!(requirements.priority_class_name.as_deref(), Some("high"));
+        let claim = requirements.node_claim.clone().unwrap();
+        assert_eq!(claim.tolerations.len(), 1);
+        assert_eq!(
+            claim.hard_node_affinity.unwrap().node_selector_terms.len(),
+            1
+        );
+        assert_eq!(of(&json!({})).node_claim, None);
     }
 }

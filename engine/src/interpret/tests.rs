@@ -200,6 +200,61 @@ fn health_compares_what_is_ready_with_what_is_wanted_now() {
     }
 }
 
+#[test]
+fn what_controllers_of_one_cluster_keep_books_of_stays_there() {
+    for (api, kind, annotation) in [
+        (
+            "apps/v1",
+            "ReplicaSet",
+            "deployment.kubernetes.io/revision-history",
+        ),
+        (
+            "apps/v1",
+            "DaemonSet",
+            "deprecated.daemonset.template.generation",
+        ),
+        (
+            "v1",
+            "PersistentVolumeClaim",
+            "volume.kubernetes.io/selected-node",
+        ),
+        (
+            "v1",
+            "PersistentVolumeClaim",
+            "pv.kubernetes.io/bind-completed",
+        ),
+    ] {
+        check_prune(
+            json!({"apiVersion": api, "kind": kind, "metadata": {"name": "a", "annotations": {annotation: "1", "team": "x"}}}),
+            &json!({"apiVersion": api, "kind": kind, "metadata": {"name": "a", "annotations": {"team": "x"}}}),
+        );
+    }
+}
+
+#[test]
+fn the_claim_of_a_policy_is_the_templates_own() {
+    check_prune(
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a",
+            "labels": {"propagationpolicy.karmada.io/permanent-id": "1", "clusterpropagationpolicy.karmada.io/permanent-id": "2"},
+            "annotations": {"propagationpolicy.karmada.io/name": "p", "propagationpolicy.karmada.io/namespace": "shop",
+                "clusterpropagationpolicy.karmada.io/name": "q"}}}),
+        &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}),
+    );
+}
+
+#[test]
+fn a_rollout_reports_what_is_wrong_but_not_that_all_is_well() {
+    let live = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {},
+        "status": {"replicas": 1, "conditions": [
+            {"type": "Available", "status": "True", "lastUpdateTime": "t"},
+            {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "m", "lastUpdateTime": "t"}]}});
+    assert_eq!(
+        reflect(&live),
+        Some(json!({"replicas": 1, "conditions": [
+            {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "m"}]}))
+    );
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -236,7 +291,13 @@ proptest! {
         }
         let _ = reflect(&object);
         let _ = health(&object);
+        let _ = replicas(api, name, &object, "shop");
+        let live = object.clone();
+        retain(&mut object, &live);
         prune(&mut object);
+        let once = object.clone();
+        prune(&mut object);
+        prop_assert_eq!(&object, &once, "pruning twice is as good as once");
         revise(&mut object, 3);
     }
 

@@ -4,7 +4,7 @@ pub mod aggregate;
 pub mod binding;
 mod manifest;
 
-pub use aggregate::{aggregate, status_patch};
+pub use aggregate::{aggregate, stamp, status_patch};
 pub use manifest::manifest_status;
 
 #[cfg(test)]

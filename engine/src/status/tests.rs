@@ -63,10 +63,16 @@ fn a_deployment_sums_its_copies() {
         &[copy("b", seen(1, 1, 1)), copy("a", seen(1, 4, 4))],
     )
     .unwrap();
-    assert_eq!(
-        status,
-        json!({"replicas": 4, "readyReplicas": 4, "availableReplicas": 4, "updatedReplicas": 4, "unavailableReplicas": 0, "observedGeneration": 1})
-    );
+    for (field, expected) in [
+        ("replicas", 4),
+        ("readyReplicas", 4),
+        ("availableReplicas", 4),
+        ("updatedReplicas", 4),
+        ("unavailableReplicas", 0),
+        ("observedGeneration", 1),
+    ] {
+        assert_eq!(status[field], json!(expected), "{field}");
+    }
 }
 
 #[test]

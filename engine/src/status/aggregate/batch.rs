@@ -1,41 +1,68 @@
-//! Jobs, cron jobs and pods.
+//! Jobs and cron jobs.
 
 use serde_json::{Map, Value, json};
 
 use super::{Copy, sums};
-use crate::interpret::{items, text};
+use crate::interpret::{items, number, text};
 
-/// Sums; finished when every copy is, failed as soon as one has and the others have ended.
+/// Sums; finished when every copy is, and failed if one of them has.
 ///
-/// The API server accepts a finished Job only together with the condition that announces it, and with times that fit.
-pub(super) fn job(template: &Value, copies: &[Copy<'_>], complete: bool) -> Value {
+/// The API server guards what a Job says: counts of ended pods never go down, a start does not move, a finished Job has no active pods, carries
+/// the condition that announces its end, and, if complete, a completion time that is not before its start. What has ended once stays so.
+pub(super) fn job(template: &Value, copies: &[Copy<'_>], complete: bool) -> Option<Value> {
+    let before = template.get("status").unwrap_or(&Value::Null);
+    if is(before, "Complete") || is(before, "Failed") {
+        return None;
+    }
     let mut status = sums(copies, &["active", "succeeded", "failed"], &[]);
+    for count in ["succeeded", "failed"] {
+        let written = number(before, &format!("/{count}"));
+        let sum = status.get(count).and_then(Value::as_i64).unwrap_or(0);
+        status.insert(count.to_owned(), json!(sum.max(written)));
+    }
     let times = |field: &'static str| {
         copies
             .iter()
-            .map(|copy| text(copy.status, field))
+            .map(move |copy| text(copy.status, field))
             .filter(|time| !time.is_empty())
     };
-    if let Some(start) = times("/startTime").min() {
-        // A start does not change once it is written.
-        let start = match text(template, "/status/startTime") {
-            "" => start,
-            written => written,
-        };
+    let start = match text(before, "/startTime") {
+        "" => times("/startTime").min(),
+        written => Some(written),
+    };
+    if let Some(start) = start {
         status.insert("startTime".to_owned(), json!(start));
     }
-    let is = |copy: &Copy<'_>, kind: &str| condition(copy.status, kind).is_some();
     let ended = complete
         && copies
             .iter()
-            .all(|copy| is(copy, "Complete") || is(copy, "Failed"));
-    let finished = ["Complete", "Failed"]
+            .all(|copy| is(copy.status, "Complete") || is(copy.status, "Failed"));
+    let Some(start) = start.filter(|_| ended) else {
+        return Some(Value::Object(status));
+    };
+    let failed: Vec<&str> = copies
         .iter()
-        .any(|kind| condition(template.get("status").unwrap_or(&Value::Null), kind).is_some());
-    if !ended || finished {
-        return Value::Object(status);
+        .filter(|copy| is(copy.status, "Failed"))
+        .map(|copy| copy.cluster)
+        .collect();
+    let last = copies
+        .iter()
+        .flat_map(|copy| items(copy.status, "/conditions"))
+        .map(|condition| text(condition, "/lastTransitionTime"))
+        .max()
+        .unwrap_or_default();
+    if failed.is_empty() {
+        let completion = times("/completionTime").max().unwrap_or(last).max(start);
+        status.insert("completionTime".to_owned(), json!(completion));
     }
-    let failed: Vec<&Copy<'_>> = copies.iter().filter(|copy| is(copy, "Failed")).collect();
+    // A cluster that was lost in between may still count pods that ended long ago elsewhere.
+    status.insert("active".to_owned(), json!(0));
+    status.insert("conditions".to_owned(), end(&failed, last));
+    Some(Value::Object(status))
+}
+
+/// How a Job ended, after the condition that announces it.
+fn end(failed: &[&str], at: &str) -> Value {
     let (announced, kind, reason, message) = if failed.is_empty() {
         (
             "SuccessCriteriaMet",
@@ -44,42 +71,29 @@ pub(super) fn job(template: &Value, copies: &[Copy<'_>], complete: bool) -> Valu
             "the Job has completed in every cluster".to_owned(),
         )
     } else {
-        let clusters: Vec<&str> = failed.iter().map(|copy| copy.cluster).collect();
         (
             "FailureTarget",
             "Failed",
             "JobFailed",
-            format!("the Job failed in {}", clusters.join(", ")),
+            format!("the Job failed in {}", failed.join(", ")),
         )
     };
-    let last = copies
-        .iter()
-        .flat_map(|copy| items(copy.status, "/conditions"))
-        .map(|condition| text(condition, "/lastTransitionTime"))
-        .max()
-        .unwrap_or_default();
     let one = |kind: &str| {
         let mut condition =
             json!({"type": kind, "status": "True", "reason": reason, "message": message});
-        if !last.is_empty() {
-            condition["lastTransitionTime"] = json!(last);
-            condition["lastProbeTime"] = json!(last);
+        if !at.is_empty() {
+            condition["lastTransitionTime"] = json!(at);
+            condition["lastProbeTime"] = json!(at);
         }
         condition
     };
-    status.insert("conditions".to_owned(), json!([one(announced), one(kind)]));
-    if kind == "Complete"
-        && let Some(completion) = times("/completionTime").max()
-    {
-        status.insert("completionTime".to_owned(), json!(completion));
-    }
-    Value::Object(status)
+    json!([one(announced), one(kind)])
 }
 
-fn condition<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
+fn is(status: &Value, kind: &str) -> bool {
     items(status, "/conditions")
         .iter()
-        .find(|c| text(c, "/type") == kind && text(c, "/status") == "True")
+        .any(|condition| text(condition, "/type") == kind && text(condition, "/status") == "True")
 }
 
 pub(super) fn cron_job(copies: &[Copy<'_>]) -> Option<Value> {
@@ -99,20 +113,4 @@ pub(super) fn cron_job(copies: &[Copy<'_>]) -> Option<Value> {
         }
     }
     (!copies.is_empty()).then_some(Value::Object(status))
-}
-
-/// The phase of the copy that is worst off, and the containers of all.
-pub(super) fn pod(copies: &[Copy<'_>]) -> Option<Value> {
-    const WORST_FIRST: [&str; 5] = ["Failed", "Unknown", "Pending", "Running", "Succeeded"];
-    let phase = WORST_FIRST.iter().find(|phase| {
-        copies
-            .iter()
-            .any(|copy| text(copy.status, "/phase") == **phase)
-    })?;
-    let containers: Vec<Value> = copies
-        .iter()
-        .flat_map(|copy| items(copy.status, "/containerStatuses"))
-        .cloned()
-        .collect();
-    Some(json!({"phase": phase, "containerStatuses": containers}))
 }

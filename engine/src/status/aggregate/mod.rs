@@ -4,13 +4,17 @@
 
 mod batch;
 mod network;
+mod patch;
+mod pod;
 mod storage;
 mod workload;
 
 use crds::work::{AggregatedStatusItem, ResourceHealth};
 use serde_json::{Map, Value};
 
-use crate::interpret::{Native, number};
+use crate::interpret::{Native, number, text};
+
+pub use patch::{stamp, status_patch};
 
 /// A copy's status, and whether it is fresh.
 pub(crate) struct Copy<'a> {
@@ -34,67 +38,89 @@ pub fn aggregate(template: &Value, items: &[AggregatedStatusItem]) -> Option<Val
         })
         .collect();
     copies.sort_by_key(|copy| copy.cluster);
-    let complete = copies.len() == items.len() && !items.is_empty();
+    // A workload that wants nothing runs nowhere, and there is nobody to wait for.
+    let complete = copies.len() == items.len() && (!items.is_empty() || wants_nothing(template));
     match Native::of(template) {
         Native::Deployment => Some(workload::deployment(template, &copies, complete)),
         Native::ReplicaSet => Some(workload::replica_set(template, &copies, complete)),
         Native::StatefulSet => Some(workload::stateful_set(template, &copies, complete)),
         Native::DaemonSet => Some(workload::daemon_set(template, &copies, complete)),
-        Native::HorizontalPodAutoscaler => Some(workload::autoscaler(&copies)),
+        Native::HorizontalPodAutoscaler => Some(workload::autoscaler(template, &copies, complete)),
         Native::PodDisruptionBudget => {
             Some(workload::disruption_budget(template, &copies, complete))
         }
-        Native::Job => Some(batch::job(template, &copies, complete)),
+        Native::Job => batch::job(template, &copies, complete),
         Native::CronJob => batch::cron_job(&copies),
-        Native::Pod => batch::pod(&copies),
+        Native::Pod => pod::pod(&copies),
         Native::Service => network::service(template, &copies),
         Native::Ingress => Some(network::addresses(&copies)),
         Native::PersistentVolume => storage::volume(&copies),
         Native::PersistentVolumeClaim => storage::claim(&copies),
         Native::ServiceAccount | Native::Secret => None,
-        Native::Other => only_copy(&copies, items.len()),
+        Native::Other => only_copy(template, &copies, items.len()),
     }
 }
 
-/// A kind nobody has described: where just one cluster runs it, its status is the template's. The generation in it would be the
-/// member's, so it is left out.
-fn only_copy(copies: &[Copy<'_>], items: usize) -> Option<Value> {
+fn wants_nothing(template: &Value) -> bool {
+    template.pointer("/spec/replicas").and_then(Value::as_i64) == Some(0)
+}
+
+/// Groups whose kinds the control plane's own API server and controllers report on: two writers of one status never come to rest.
+const BUILT_IN: [&str; 20] = [
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "extensions",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "storage.k8s.io",
+];
+
+/// A custom kind nobody has described: where just one cluster runs it, its status is the template's. The generations in it would be the
+/// member's, so they are left out; what the member no longer says is taken away.
+fn only_copy(template: &Value, copies: &[Copy<'_>], items: usize) -> Option<Value> {
+    let api_version = text(template, "/apiVersion");
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let [copy] = copies else { return None };
-    if items != 1 {
+    if items != 1 || BUILT_IN.contains(&group) {
         return None;
     }
     let mut status = copy.status.as_object()?.clone();
     status.remove("observedGeneration");
-    (!status.is_empty()).then_some(Value::Object(status))
-}
-
-/// The merge patch `{"status": …}` that makes the template's status what it should be; `None` if it is.
-///
-/// A zero and a field that is not there are the same to the API.
-pub fn status_patch(template: &Value, wanted: &Value) -> Option<Value> {
-    let empty = Value::Object(Map::new());
-    let present = template.get("status").unwrap_or(&empty);
-    let changes: Map<String, Value> = wanted
-        .as_object()?
-        .iter()
-        .filter(|(field, value)| !same(present.get(field.as_str()), value))
-        .map(|(field, value)| (field.clone(), value.clone()))
-        .collect();
-    (!changes.is_empty()).then(|| serde_json::json!({ "status": changes }))
-}
-
-fn same(present: Option<&Value>, wanted: &Value) -> bool {
-    match present {
-        Some(present) => present == wanted,
-        None => match wanted {
-            Value::Null => true,
-            Value::Number(number) => number.as_i64() == Some(0),
-            Value::Array(items) => items.is_empty(),
-            Value::Object(fields) => fields.values().all(|value| same(None, value)),
-            Value::String(text) => text.is_empty(),
-            Value::Bool(_) => false,
-        },
+    for condition in status
+        .get_mut("conditions")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        condition.remove("observedGeneration");
     }
+    if status.is_empty() {
+        return None;
+    }
+    for field in template
+        .get("status")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Map::keys)
+    {
+        status.entry(field.clone()).or_insert(Value::Null);
+    }
+    Some(Value::Object(status))
 }
 
 /// The generation that may be called observed: the template's, when every copy was made from it and its member's controller has seen it;
@@ -130,3 +156,6 @@ pub(crate) fn sums(copies: &[Copy<'_>], all: &[&str], live: &[&str]) -> Map<Stri
         .map(|field| ((*field).to_owned(), sum(field, true).into()));
     all.chain(live).collect()
 }
+
+#[cfg(test)]
+mod tests;
