@@ -266,6 +266,9 @@ impl Hub {
             if only_status {
                 self.reports.add_patient(origin);
             } else {
+                if change.old.is_none() {
+                    self.reports.add_patient(origin.clone());
+                }
                 self.origins.add(origin);
             }
         }
@@ -401,9 +404,6 @@ impl Hub {
 
     /// A namespace came into being in a member: what waited for it can go there.
     pub(crate) fn namespace_is_there(&self, work: &WorkKey, namespace: &str) {
-        if self.world.work(work).is_some_and(|work| work.tried) {
-            return;
-        }
         let queue = self.members.queue(&work.cluster);
         let waiting = self.world.works_in(&work.cluster, |other| {
             !other.applied()

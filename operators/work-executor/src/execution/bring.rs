@@ -18,7 +18,7 @@ use kube::core::{ObjectMeta, PartialObjectMeta};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::copy::{Baseline, CopySeen, owner_of};
+use super::copy::{self, Baseline, CopySeen, owner_of};
 use super::ownership;
 use super::trouble::Trouble;
 use crate::hub::Hub;
@@ -43,8 +43,10 @@ pub(crate) struct Bringing<'a> {
 
 /// An object that is as its Work says.
 pub(crate) enum Brought {
-    /// It was so already, or is now.
+    /// It was so already, or was put right.
     There(Arc<CopySeen>),
+    /// It was not there, and is now.
+    Made(Arc<CopySeen>),
     /// It drifted again and again and is left alone for a while.
     Later(Arc<CopySeen>, Duration),
 }
@@ -66,7 +68,7 @@ impl Bringing<'_> {
         }
         let store = member.copies.store(&object.gvk);
         let Some(copy) = store.and_then(|store| store.find(&object.namespace, &object.name)) else {
-            return self.create(&kind).await.map(Brought::There);
+            return self.create(&kind).await.map(Brought::Made);
         };
         match copy.ownership(&work.key) {
             Ownership::Ours => {}
@@ -181,6 +183,9 @@ impl Bringing<'_> {
             self.own(kind, &meta).await?;
         }
         let mut intent = self.manifest.clone();
+        if copy::keeps_replicas(&intent) {
+            self.keep_replicas(kind, &mut intent).await?;
+        }
         // Not another object that took the name meanwhile.
         intent["metadata"]["uid"] = json!(uid);
         let written = self
@@ -214,6 +219,22 @@ impl Bringing<'_> {
             Err(error) if error.failure() == Failure::Invalid => Err(Trouble::Moved),
             Err(error) => Err(self.failed(error)),
         }
+    }
+
+    /// The member's replicas are the member's: what is sent is what it has.
+    ///
+    /// They cannot just be left out: they were created with the object, and an apply without them would take them away.
+    async fn keep_replicas(&self, kind: &Kind, intent: &mut Value) -> Result<(), Trouble> {
+        let api: Api<DynamicObject> = self.api(kind);
+        let live = api
+            .get_opt(&self.object.name)
+            .await
+            .map_err(|error| Trouble::of(RequestError::new("get", self.object.to_string(), error)))?
+            .ok_or(Trouble::Moved)?;
+        if let Some(replicas) = live.data.pointer("/spec/replicas") {
+            intent["spec"]["replicas"] = replicas.clone();
+        }
+        Ok(())
     }
 
     async fn read(&self, kind: &Kind) -> Result<Option<ObjectMeta>, Trouble> {

@@ -76,7 +76,12 @@ impl CopySeen {
             .as_ref()
             .and_then(|(_, name)| world.work(&WorkKey::new(cluster, name)))
             .and_then(|work| manifest_of(&work, &ObjectKey::of(&live)?));
-        let (print, holds) = manifest.map_or((0, false), |manifest| {
+        let (print, holds) = manifest.map_or((0, false), |mut manifest| {
+            if keeps_replicas(&manifest)
+                && let Some(spec) = manifest.get_mut("spec").and_then(Value::as_object_mut)
+            {
+                spec.remove("replicas");
+            }
             (
                 drift::print(&manifest, &live),
                 drift::holds(&manifest, &live),
@@ -142,6 +147,15 @@ pub(crate) fn manifest_of(work: &WorkSeen, object: &ObjectKey) -> Option<Value> 
         .into_iter()
         .find(|manifest| ObjectKey::of(manifest).as_ref() == Some(object))
         .map(|manifest| complete(manifest, work))
+}
+
+/// Whether the replicas of the copy are the member's own, for example because an autoscaler there sets them.
+pub(crate) fn keeps_replicas(manifest: &Value) -> bool {
+    let label = manifest
+        .pointer("/metadata/labels")
+        .and_then(|labels| labels.get(labels::RETAIN_REPLICAS))
+        .and_then(Value::as_str);
+    label == Some(labels::TRUE) && manifest.pointer("/spec/replicas").is_some()
 }
 
 /// Adds what every object in a member carries, whoever made the Work.

@@ -150,7 +150,8 @@ async fn bring_one(
     .bring()
     .await;
     let (outcome, again) = match brought {
-        Ok(Brought::There(copy)) => {
+        Ok(Brought::There(copy)) => (Ok(Some(copy)), None),
+        Ok(Brought::Made(copy)) => {
             if object.gvk.kind == "Namespace" && object.gvk.group.is_empty() {
                 hub.namespace_is_there(&work.key, &object.name);
             }

@@ -117,6 +117,10 @@ fn pace(old: &WorkStatus, new: &WorkStatus) -> Pace {
 }
 
 fn status(work: &WorkSeen, old: &WorkStatus, results: &[Result]) -> WorkStatus {
+    let silent = results
+        .iter()
+        .filter_map(|result| result.outcome.as_ref().err())
+        .all(super::Trouble::is_silence);
     let troubles: Vec<String> = results
         .iter()
         .filter_map(|result| {
@@ -134,11 +138,14 @@ fn status(work: &WorkSeen, old: &WorkStatus, results: &[Result]) -> WorkStatus {
             condition(facts::dispatching(work.generation)),
             now,
         );
-        conditions::set(
-            &mut list,
-            condition(facts::applied(work.generation, &troubles)),
-            now,
-        );
+        // A member that cannot be asked still has what it was given.
+        if troubles.is_empty() || !silent || !work.applied() {
+            conditions::set(
+                &mut list,
+                condition(facts::applied(work.generation, &troubles)),
+                now,
+            );
+        }
     }
     let manifest_statuses = results
         .iter()

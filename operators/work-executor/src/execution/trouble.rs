@@ -43,6 +43,20 @@ impl Trouble {
         matches!(self, Self::NoNamespace(_) | Self::Leaving | Self::Moved)
     }
 
+    /// Whether nothing was heard of the member, so that what was true of it before may well be true still.
+    pub(crate) fn is_silence(&self) -> bool {
+        match self {
+            Self::Member(_) => true,
+            Self::Request(error) => error.failure().is_silence(),
+            Self::NotServed
+            | Self::NotOurs(_)
+            | Self::NoNamespace(_)
+            | Self::Leaving
+            | Self::Moved
+            | Self::Nameless => false,
+        }
+    }
+
     /// For a condition: which object, in which cluster, what is wrong, in the member's own words where it had any.
     pub(crate) fn message(&self, cluster: &str, object: Option<&ObjectKey>) -> String {
         let what = object.map_or_else(|| "a manifest".to_owned(), ToString::to_string);

@@ -35,8 +35,6 @@ pub(crate) struct WorkSeen {
     pub(crate) preserved: bool,
     /// The generation for which it says that it was applied.
     applied_generation: Option<i64>,
-    /// Whether it says anything about having been applied.
-    pub(crate) tried: bool,
     spec: Box<[u8]>,
     status: Box<[u8]>,
 }
@@ -79,7 +77,6 @@ impl WorkSeen {
                         .unwrap_or_default()
                 },
             ),
-            tried: applied.is_some(),
             spec: bytes(&work.spec),
             status: work.status.as_ref().map(bytes).unwrap_or_default(),
         })

@@ -485,3 +485,118 @@ async fn kind_that_a_member_lacks_is_named_and_follows_when_it_appears() {
         json!(3)
     );
 }
+
+#[tokio::test]
+async fn replicas_that_belong_to_the_member_stay_through_changes_of_everything_else() {
+    let scene = scene("scaled").await;
+    let mut web = deployment("web", 2);
+    web["metadata"]["labels"] = json!({labels::RETAIN_REPLICAS: labels::TRUE});
+    let template = scene.create(web).await;
+    let name = scene.bind(&template, &[("member1", Some(2))], |_| {}).await;
+    scene.fully_applied(&name).await;
+    scene
+        .copies("member1", "apps/v1", "Deployment")
+        .patch(
+            "web",
+            &PatchParams::default(),
+            &Patch::Merge(json!({"spec": {"replicas": 5}})),
+        )
+        .await
+        .unwrap();
+    for image in ["nginx:1", "nginx:2"] {
+        scene
+            .api("apps/v1", "Deployment")
+            .patch(
+                "web",
+                &PatchParams::default(),
+                &Patch::Json::<()>(
+                    serde_json::from_value(json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image}]))
+                        .unwrap(),
+                ),
+            )
+            .await
+            .unwrap();
+        let copy = scene
+            .copy(
+                "member1",
+                "apps/v1",
+                "Deployment",
+                "web",
+                "it has the image",
+                |copy| {
+                    copy.data["spec"]["template"]["spec"]["containers"][0]["image"] == json!(image)
+                },
+            )
+            .await;
+        assert_eq!(copy.data["spec"]["replicas"], json!(5));
+    }
+}
+
+#[tokio::test]
+async fn object_without_namespace_is_bound_the_same_way() {
+    let scene = scene("cluster").await;
+    let name = format!("reader-{}", scene.namespace);
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+    });
+    let template = create(&scene.plane(), "", role).await;
+    let mut binding = crds::work::ClusterResourceBinding::new(
+        &crds::names::binding(&name, "ClusterRole"),
+        crds::work::ResourceBindingSpec {
+            resource: crds::work::ObjectReference {
+                api_version: "rbac.authorization.k8s.io/v1".to_owned(),
+                kind: "ClusterRole".to_owned(),
+                name: name.clone(),
+                uid: template.uid(),
+                ..Default::default()
+            },
+            clusters: crate::scene::targets(&[("member1", None)]),
+            placement: Some(crds::policy::Placement::default()),
+            ..Default::default()
+        },
+    );
+    binding.metadata.finalizers = Some(vec![crds::finalizers::CLUSTER_RESOURCE_BINDING.to_owned()]);
+    binding.metadata.labels = Some(
+        [
+            (labels::CLUSTER_RESOURCE_BINDING_PERMANENT_ID, "an-id"),
+            (labels::CLUSTER_PROPAGATION_POLICY_PERMANENT_ID, "an-id"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into(),
+    );
+    let bindings: kube::Api<crds::work::ClusterResourceBinding> = kube::Api::all(scene.plane());
+    let binding = bindings
+        .create(&kube::api::PostParams::default(), &binding)
+        .await
+        .unwrap();
+    testbed::wait::object(
+        &bindings,
+        &binding.name_any(),
+        "it is fully applied",
+        crate::scene::SOON,
+        |binding| {
+            crate::scene::condition(binding.status.as_ref())
+                .is_some_and(|c| c.status == conditions::TRUE)
+        },
+    )
+    .await
+    .unwrap();
+    scene
+        .present(
+            "member1",
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRole",
+            "",
+            &name,
+        )
+        .await;
+    bindings
+        .delete(&binding.name_any(), &DeleteParams::default())
+        .await
+        .unwrap();
+    testbed::wait::gone(&bindings, &binding.name_any(), crate::scene::SOON)
+        .await
+        .unwrap();
+}

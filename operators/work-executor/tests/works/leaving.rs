@@ -205,3 +205,56 @@ async fn binding_without_owner_sends_nothing_more_and_keeps_what_is_there() {
         .unwrap();
     assert_eq!(value(&copy), Some("one"));
 }
+
+#[tokio::test]
+async fn cluster_that_ends_lets_its_works_go() {
+    let scene = scene("ghost").await;
+    let space = crds::namespaces::execution("ghost");
+    crate::scene::create(&scene.plane(), "", crate::scene::namespace(&space)).await;
+    let cluster = json!({
+        "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": "ghost"},
+        "spec": {"syncMode": "Push", "apiEndpoint": "https://127.0.0.1:1"},
+    });
+    crate::scene::create(&scene.plane(), "", cluster).await;
+    let template = scene.create(config_map("settings", "one")).await;
+    let name = scene.bind(&template, &[("ghost", None)], |_| {}).await;
+    scene
+        .binding(&name, "it says what is missing", |binding| {
+            complains(binding, &["ghost", "secretRef"])
+        })
+        .await;
+    scene.unbind(&name).await;
+    let work = scene.work_name("ConfigMap", "settings");
+    scene
+        .work("ghost", &work, "it waits", |work| {
+            work.metadata.deletion_timestamp.is_some()
+        })
+        .await;
+    let clusters: kube::Api<crds::cluster::Cluster> = kube::Api::all(scene.plane());
+    clusters
+        .delete("ghost", &kube::api::DeleteParams::default())
+        .await
+        .unwrap();
+    scene.no_work("ghost", &work).await;
+    testbed::wait::gone(&scene.bindings(), &name, crate::scene::SOON)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn namespace_that_opts_out_is_not_copied() {
+    let scene = scene("spaces").await;
+    let name = format!("{}-private", scene.namespace);
+    let mut private = crate::scene::namespace(&name);
+    private["metadata"]["labels"] = json!({crds::labels::SKIP_AUTO_PROPAGATION: "true"});
+    crate::scene::create(&scene.plane(), "", private).await;
+    // One that came later is there already.
+    let later = format!("{}-later", scene.namespace);
+    crate::scene::create(&scene.plane(), "", crate::scene::namespace(&later)).await;
+    scene
+        .present("member1", "v1", "Namespace", "", &later)
+        .await;
+    let spaces: kube::Api<k8s_openapi::api::core::v1::Namespace> =
+        kube::Api::all(scene.member("member1"));
+    assert!(spaces.get_opt(&name).await.unwrap().is_none());
+}
