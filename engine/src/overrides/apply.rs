@@ -1,14 +1,15 @@
 //! Applies chosen rules to a manifest.
 
 use crds::policy::{
-    CommandArgsOperator, CommandArgsOverrider, FieldOverrider, ImageOverrider,
-    LabelAnnotationOverrider, OverriderOperator, Overriders, PlaintextOverrider,
+    CommandArgsOperator, CommandArgsOverrider, FieldOverrider, FieldPatch, ImageComponent,
+    ImageOverrider, LabelAnnotationOverrider, OverriderOperator, Overriders, PlaintextOverrider,
 };
 use serde_json::{Value, json};
 
 use super::image::Image;
+use super::ledger::{Extent, Ledger};
 use super::patch::{part, patch};
-use super::{Applied, Chosen, Conflict, OverrideProblem, Source, field};
+use super::{Applied, Chosen, OverrideProblem, Source, field};
 use crate::interpret::{Native, items, text};
 
 /// Fields that say which object this is.
@@ -26,7 +27,7 @@ const IDENTITY: [&str; 5] = [
 /// The first overrider that cannot be applied. The manifest is then half changed and must not be used.
 pub fn apply(manifest: &mut Value, chosen: &[Chosen<'_>]) -> Result<Applied, OverrideProblem> {
     let identity = IDENTITY.map(|pointer| manifest.pointer(pointer).cloned());
-    let mut applied = Applied::default();
+    let mut ledger = Ledger::default();
     let (mut cluster_records, mut records) = (Vec::new(), Vec::new());
     for Chosen { policy, rules } in chosen {
         for (rule, overriders) in rules {
@@ -42,10 +43,10 @@ pub fn apply(manifest: &mut Value, chosen: &[Chosen<'_>]) -> Result<Applied, Ove
             };
             let mut change = Change {
                 manifest,
-                touched: Vec::new(),
+                source: &source,
+                ledger: &mut ledger,
             };
             change.rule(overriders).map_err(problem)?;
-            let touched = change.touched;
             for (pointer, before) in IDENTITY.iter().zip(&identity) {
                 if manifest.pointer(pointer) != before.as_ref() {
                     return Err(problem((
@@ -53,9 +54,6 @@ pub fn apply(manifest: &mut Value, chosen: &[Chosen<'_>]) -> Result<Applied, Ove
                         "identifies the object and cannot be overridden".to_owned(),
                     )));
                 }
-            }
-            for pointer in touched {
-                applied.note(pointer, &source);
             }
             let record = json!({"policyName": policy.name.as_str(), "overriders": overriders});
             if policy.namespace.is_empty() {
@@ -67,23 +65,12 @@ pub fn apply(manifest: &mut Value, chosen: &[Chosen<'_>]) -> Result<Applied, Ove
     }
     let annotation =
         |records: Vec<Value>| (!records.is_empty()).then(|| Value::Array(records).to_string());
-    applied.cluster_policies = annotation(cluster_records);
-    applied.policies = annotation(records);
-    Ok(applied)
-}
-
-impl Applied {
-    fn note(&mut self, pointer: String, source: &Source) {
-        if let Some(before) = self.provenance.insert(pointer.clone(), source.clone())
-            && before.policy != source.policy
-        {
-            self.conflicts.push(Conflict {
-                pointer,
-                winner: source.clone(),
-                loser: before,
-            });
-        }
-    }
+    Ok(Applied {
+        provenance: ledger.provenance,
+        conflicts: ledger.conflicts,
+        cluster_policies: annotation(cluster_records),
+        policies: annotation(records),
+    })
 }
 
 /// Path and what is wrong with it.
@@ -91,11 +78,16 @@ type Problem = (String, String);
 
 struct Change<'a> {
     manifest: &'a mut Value,
-    /// Fields that were set, as JSON pointers.
-    touched: Vec<String>,
+    /// The rule that makes the change.
+    source: &'a Source,
+    ledger: &'a mut Ledger,
 }
 
 impl Change<'_> {
+    fn note(&mut self, pointer: &str, extent: Extent<'_>) {
+        self.ledger.note(pointer, extent, self.source);
+    }
+
     /// In the contract's order.
     fn rule(&mut self, overriders: &Overriders) -> Result<(), Problem> {
         let Overriders {
@@ -111,10 +103,10 @@ impl Change<'_> {
             self.image(overrider)?;
         }
         for overrider in command_overrider {
-            self.words("command", overrider);
+            self.words("command", overrider)?;
         }
         for overrider in args_overrider {
-            self.words("args", overrider);
+            self.words("args", overrider)?;
         }
         for overrider in labels_overrider {
             self.marks("labels", overrider)?;
@@ -138,8 +130,18 @@ impl Change<'_> {
             value,
         } = overrider;
         patch(self.manifest, path, *operator, value.as_ref()).map_err(|why| (path.clone(), why))?;
-        self.touched.push(path.clone());
+        // `-` names no field but the end of a list.
+        match path.strip_suffix("/-") {
+            Some(list) if *operator == OverriderOperator::Add && self.list(list) => {
+                self.note(list, Extent::Amended);
+            }
+            _ => self.note(path, Extent::Whole),
+        }
         Ok(())
+    }
+
+    fn list(&self, pointer: &str) -> bool {
+        self.manifest.pointer(pointer).is_some_and(Value::is_array)
     }
 
     fn image(&mut self, overrider: &ImageOverrider) -> Result<(), Problem> {
@@ -170,13 +172,13 @@ impl Change<'_> {
                 )
                 .map_err(problem)?;
             *field = Value::String(image.to_string());
-            self.touched.push(place);
+            self.note(&place, Extent::Part(component_name(overrider.component)));
         }
         Ok(())
     }
 
     /// Words of a command or its arguments. A container of another name is none of the rule's business.
-    fn words(&mut self, list: &str, overrider: &CommandArgsOverrider) {
+    fn words(&mut self, list: &str, overrider: &CommandArgsOverrider) -> Result<(), Problem> {
         let CommandArgsOverrider {
             container_name,
             operator,
@@ -184,50 +186,53 @@ impl Change<'_> {
         } = overrider;
         let found: Vec<String> = containers(self.manifest)
             .filter(|(_, container)| text(container, "/name") == container_name)
-            .map(|(pointer, _)| pointer)
+            .map(|(pointer, _)| format!("{pointer}/{list}"))
             .collect();
-        for pointer in found {
-            let Some(container) = self
-                .manifest
-                .pointer_mut(&pointer)
-                .and_then(Value::as_object_mut)
-            else {
-                continue;
+        for place in found {
+            let present = self.manifest.pointer(&place);
+            let mut words = match present {
+                None | Some(Value::Null) => Vec::new(),
+                Some(Value::Array(words)) => words.clone(),
+                Some(_) => return Err((place, "is no list".to_owned())),
             };
-            let mut words: Vec<Value> = container
-                .get(list)
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default();
+            let before = words.len();
             match operator {
                 CommandArgsOperator::Add => words.extend(value.iter().cloned().map(Value::String)),
                 CommandArgsOperator::Remove => {
                     words.retain(|word| !value.iter().any(|gone| word == gone));
                 }
             }
-            container.insert(list.to_owned(), Value::Array(words));
-            self.touched.push(format!("{pointer}/{list}"));
+            // A list that is not there is not made for nothing: the member would see a difference.
+            if words.len() == before {
+                continue;
+            }
+            patch(
+                self.manifest,
+                &place,
+                OverriderOperator::Add,
+                Some(&Value::Array(words)),
+            )
+            .map_err(|why| (place.clone(), why))?;
+            self.note(&place, Extent::Amended);
         }
+        Ok(())
     }
 
     fn marks(&mut self, map: &str, overrider: &LabelAnnotationOverrider) -> Result<(), Problem> {
         let LabelAnnotationOverrider { operator, value } = overrider;
-        let wrong = || {
-            (
-                format!("/metadata/{map}"),
-                "the manifest has no metadata".to_owned(),
-            )
-        };
         let metadata = self
             .manifest
             .get_mut("metadata")
             .and_then(Value::as_object_mut)
-            .ok_or_else(wrong)?;
+            .ok_or_else(|| ("/metadata".to_owned(), "is no map".to_owned()))?;
         let entry = metadata.entry(map).or_insert_with(|| json!({}));
         if entry.is_null() {
             *entry = json!({});
         }
-        let marks = entry.as_object_mut().ok_or_else(wrong)?;
+        let marks = entry
+            .as_object_mut()
+            .ok_or_else(|| (format!("/metadata/{map}"), "is no map".to_owned()))?;
+        let mut touched = Vec::new();
         for (key, text) in value {
             let exists = marks.contains_key(key);
             match operator {
@@ -236,10 +241,13 @@ impl Change<'_> {
                 OverriderOperator::Remove if exists => _ = marks.remove(key),
                 OverriderOperator::Replace | OverriderOperator::Remove => continue,
             }
-            self.touched.push(format!("/metadata/{map}/{}", part(key)));
+            touched.push(format!("/metadata/{map}/{}", part(key)));
         }
         if marks.is_empty() {
             metadata.remove(map);
+        }
+        for pointer in touched {
+            self.note(&pointer, Extent::Whole);
         }
         Ok(())
     }
@@ -255,8 +263,18 @@ impl Change<'_> {
             .as_str()
             .ok_or_else(|| problem("is no string that holds a document".to_owned()))?;
         *field = Value::String(field::change(text, overrider).map_err(problem)?);
-        self.touched.push(path.clone());
+        for FieldPatch { sub_path, .. } in overrider.json.iter().chain(&overrider.yaml) {
+            self.note(path, Extent::Part(sub_path));
+        }
         Ok(())
+    }
+}
+
+fn component_name(component: ImageComponent) -> &'static str {
+    match component {
+        ImageComponent::Registry => "registry",
+        ImageComponent::Repository => "repository",
+        ImageComponent::Tag => "tag",
     }
 }
 

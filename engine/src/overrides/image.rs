@@ -16,16 +16,25 @@ pub(super) struct Image {
 impl Image {
     /// Takes a name apart. The first part is a registry only if it can be a host: it has a dot or a port, or is `localhost`.
     pub(super) fn parse(name: &str) -> Result<Self, String> {
-        let (rest, digest) = name.split_once('@').unwrap_or((name, ""));
+        let wrong = || format!("`{name}` is no name of an image");
+        let (rest, digest) = match name.split_once('@') {
+            Some((_, "")) => return Err(wrong()),
+            Some((rest, digest)) => (rest, digest),
+            None => (name, ""),
+        };
         let (registry, path) = match rest.split_once('/') {
             Some((first, path)) if first.contains(['.', ':']) || first == "localhost" => {
                 (first, path)
             }
             _ => ("", rest),
         };
-        let (repository, tag) = path.rsplit_once(':').unwrap_or((path, ""));
+        let (repository, tag) = match path.rsplit_once(':') {
+            Some((_, "")) => return Err(wrong()),
+            Some((repository, tag)) => (repository, tag),
+            None => (path, ""),
+        };
         if repository.is_empty() || tag.contains('/') {
-            return Err(format!("`{name}` is no name of an image"));
+            return Err(wrong());
         }
         Ok(Self {
             registry: registry.to_owned(),
@@ -69,7 +78,11 @@ impl Image {
                 value.clone_into(&mut self.tag);
                 self.digest.clear();
             }
-            OverriderOperator::Add if self.digest.is_empty() => self.tag.push_str(value),
+            // A digest beside a tag would still say which image is run, so it goes when the tag changes.
+            OverriderOperator::Add if self.digest.is_empty() || !self.tag.is_empty() => {
+                self.tag.push_str(value);
+                self.digest.clear();
+            }
             OverriderOperator::Add => self.digest.push_str(value),
         }
     }

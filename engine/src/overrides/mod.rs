@@ -8,6 +8,7 @@
 mod apply;
 mod field;
 mod image;
+mod ledger;
 mod patch;
 mod select;
 
@@ -77,7 +78,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Two policies set the same field.
+/// Two policies set the same field, or the same part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// The field, as JSON pointer.

@@ -15,6 +15,9 @@ use crate::snapshot::ClusterView;
 
 use OverriderOperator::{Add, Remove, Replace};
 
+mod order;
+mod properties;
+
 fn deployment() -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "namespace": "shop", "labels": {"app": "web"}},
@@ -243,6 +246,13 @@ fn parts_of_an_image_change_one_by_one() {
             "nginx@sha256:abc",
         ),
         (
+            "nginx:1@sha256:abc",
+            ImageComponent::Tag,
+            Add,
+            "-alpine",
+            "nginx:1-alpine",
+        ),
+        (
             "a.b/team/nginx:1",
             ImageComponent::Registry,
             Remove,
@@ -294,7 +304,9 @@ fn parts_of_an_image_change_one_by_one() {
             "{given} {component:?} {operator:?} {value}"
         );
     }
-    assert!(Image::parse("").is_err());
+    for name in ["", "nginx:", "nginx@", "a.b/", ":1", "x/a:1/b"] {
+        assert!(Image::parse(name).is_err(), "{name}");
+    }
 }
 
 #[test]
