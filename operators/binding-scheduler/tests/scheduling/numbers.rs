@@ -101,6 +101,42 @@ async fn a_template_costs_four_writes_and_an_unchanged_world_none() {
     assert!(cost.total() <= 5, "{cost}");
 }
 
+/// A policy that uses whatever there is, written as people write it: the binding has to come out the same each time.
+async fn everything_at_once(scene: &Scene) {
+    let names = [
+        scene.cluster("m1"),
+        scene.cluster("m2"),
+        scene.cluster("m3"),
+    ];
+    let placement = json!({
+        "clusterAffinities": [
+            {"affinityName": "own", "clusterNames": names, "exclude": [], "labelSelector": {}},
+            {"affinityName": "other", "fieldSelector": {"matchExpressions": [
+                {"key": "region", "operator": "NotIn", "values": ["nowhere"]},
+            ]}},
+        ],
+        "clusterTolerations": [{"key": "a", "operator": "Exists"}, {"key": "b", "value": "c", "effect": "NoExecute", "tolerationSeconds": 30}],
+        "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2}],
+        "replicaScheduling": {
+            "replicaSchedulingType": "Divided",
+            "replicaDivisionPreference": "Aggregated",
+        },
+    });
+    let mut rich = policy("rich", "rich", &placement);
+    rich["spec"]["priority"] = json!(7);
+    rich["spec"]["suspension"] = json!({"dispatchingOnClusters": {"clusterNames": ["nobody"]}});
+    rich["spec"]["failover"] = json!({"cluster": {}});
+    rich["spec"]["preserveResourcesOnDeletion"] = json!(false);
+    scene.apply(rich).await;
+    let mut template = deployment("rich", 4);
+    let pod = &mut template["spec"]["template"]["spec"];
+    pod["containers"][0]["resources"]["requests"] = json!({"cpu": "0.5"});
+    pod["nodeSelector"] = json!({"disk": "ssd"});
+    pod["tolerations"] = json!([{"key": "x", "operator": "Exists"}]);
+    scene.apply(template).await;
+    claimed(scene, "rich").await;
+}
+
 #[tokio::test]
 async fn a_restart_with_nothing_changed_writes_nothing() {
     let scene = prepared("restart").await;
@@ -112,6 +148,7 @@ async fn a_restart_with_nothing_changed_writes_nothing() {
     scene
         .apply(policy("lost", "lost", &scene.to(&["m9"])))
         .await;
+    everything_at_once(&scene).await;
     let before = settled(&scene).await;
     let operator = &scene.world.operator;
     operator.stop(SOON).await.unwrap();
