@@ -41,6 +41,7 @@ pub struct Scope {
     fields: Option<String>,
     streaming: bool,
     metadata_only: bool,
+    owners: bool,
 }
 
 impl Scope {
@@ -51,6 +52,7 @@ impl Scope {
             fields: None,
             streaming: true,
             metadata_only: false,
+            owners: false,
         }
     }
 
@@ -82,6 +84,14 @@ impl Scope {
     pub fn metadata_only(self) -> Self {
         Self {
             metadata_only: true,
+            ..self
+        }
+    }
+
+    /// With the record of who owns which field, which is dropped otherwise: it can be larger than all the rest.
+    pub fn with_owners(self) -> Self {
+        Self {
+            owners: true,
             ..self
         }
     }
@@ -202,6 +212,7 @@ pub(crate) async fn follow<V>(
         store,
         ready,
         listed: None,
+        owners: scope.owners,
         read,
         changed,
     };
@@ -329,6 +340,7 @@ struct Sink<V, R, C> {
     ready: Option<Handle>,
     /// Keys of the list that is being received.
     listed: Option<HashSet<Key>>,
+    owners: bool,
     read: R,
     changed: C,
 }
@@ -367,7 +379,7 @@ where
     }
 
     fn upsert(&mut self, key: Key, mut object: DynamicObject) {
-        slim(&mut object.metadata);
+        slim(&mut object.metadata, self.owners);
         match (self.read)(object) {
             Read::Unreadable => {}
             Read::Value(None) => self.gone(key),
@@ -397,8 +409,10 @@ where
 }
 
 /// Drops what nobody here reads and what can be larger than all the rest.
-fn slim(metadata: &mut ObjectMeta) {
-    metadata.managed_fields = None;
+fn slim(metadata: &mut ObjectMeta, owners: bool) {
+    if !owners {
+        metadata.managed_fields = None;
+    }
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }

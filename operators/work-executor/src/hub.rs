@@ -71,7 +71,7 @@ impl Hub {
                 world: World::default(),
                 templates: DynamicWatches::new(
                     Kinds::new(runtime.client.clone()),
-                    Scope::host(),
+                    Scope::host().with_owners(),
                     runtime.shutdown.clone(),
                     |gvk, object| Some(TemplateSeen::of(gvk, object)),
                     move |gvk, change| {
@@ -352,6 +352,13 @@ impl Hub {
                         .forget_kinds(&key.cluster, |gvk| self.world.is_copied(&key.cluster, gvk));
                 }
             }
+        }
+        if new.is_none()
+            && self.world.cluster(&key.cluster).is_none()
+            && self.world.works_in(&key.cluster, |_| true).is_empty()
+        {
+            self.members.end_queue(&key.cluster);
+            self.unwritten.retain(|work| work.cluster != key.cluster);
         }
         let Some(origin) = new.or(old).and_then(|work| work.origin.clone()) else {
             return;

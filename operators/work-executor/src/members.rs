@@ -64,6 +64,12 @@ impl Members {
         self.queues.of(cluster)
     }
 
+    /// Nothing is left of a member that is gone.
+    pub(crate) fn end_queue(&self, cluster: &str) {
+        self.queues.remove(cluster);
+        self.written.retain(|work| work.cluster != *cluster);
+    }
+
     /// A Cluster exists or has changed. Returns whether it is reached in another way than before.
     pub(crate) fn set(&self, cluster: &str, access: Access) -> bool {
         self.pool.set(cluster, access)

@@ -23,8 +23,8 @@ use crate::problem::Problem;
 use crate::seen::{BindingSeen, TemplateSeen, WorkSeen};
 use crate::world::template_of;
 
-/// How long to wait for the first list of a kind before coming back.
-const LIST: Duration = Duration::from_secs(10);
+/// How long to wait for the first list of a kind before coming back; others wait for the place meanwhile.
+const LIST: Duration = Duration::from_secs(3);
 
 /// How long the scheduler may take to follow a changed template before what it chose last is used.
 const FOLLOWS: Duration = Duration::from_secs(2);
@@ -59,9 +59,14 @@ async fn bind_binding(hub: &Hub, origin: &Origin) -> Outcome {
     let Some(binding) = hub.world.binding(origin) else {
         return apply::orphans(hub, origin).await;
     };
-    let object = template_of(&binding);
-    let Some(template) = template(hub, &object).await else {
-        return Outcome::Retry;
+    // Cleaning up needs no template: its kind may be gone as well.
+    let template = if binding.deleting || !binding.owned {
+        None
+    } else {
+        match template(hub, &template_of(&binding)).await {
+            Some(template) => template,
+            None => return Outcome::Retry,
+        }
     };
     let works = hub.world.works_of(origin);
     let fleet = hub.world.fleet();
@@ -101,7 +106,7 @@ fn plan_binding(
         ..Plan::default()
     };
     // Without an owner nothing more is sent; without its template there is nothing to send.
-    let Some(template) = template.filter(|_| binding.owned && !binding.deleting) else {
+    let Some(template) = template else {
         return plan;
     };
     let resource = &binding.spec.resource;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crds::policy::ConflictResolution;
 use crds::work::{ResourceBindingSpec, WorkSpec, WorkloadTemplate};
 use engine::dispatch::{Draft, Target};
+use engine::interpret;
 use engine::render::{self, RenderInput, Rendered};
 use engine::snapshot::ClusterView;
 use serde_json::Value;
@@ -104,12 +105,9 @@ fn is_divided(spec: Option<&ResourceBindingSpec>) -> bool {
 
 /// Whether a binding was made from a template with as many replicas as this one.
 pub(super) fn follows(spec: &ResourceBindingSpec, template: &Value) -> bool {
-    let field = match template["kind"].as_str() {
-        Some("Deployment" | "ReplicaSet" | "StatefulSet") => "/spec/replicas",
-        Some("Job") => "/spec/parallelism",
-        _ => return true,
-    };
-    let wanted = template.pointer(field).map_or(Some(1), Value::as_i64);
-    spec.replicas
-        .is_none_or(|replicas| wanted == Some(i64::from(replicas)))
+    let resource = &spec.resource;
+    let namespace = resource.namespace.as_deref().unwrap_or_default();
+    let wanted =
+        interpret::replicas(&resource.api_version, &resource.kind, template, namespace).count;
+    spec.replicas.is_none() || wanted.is_none() || spec.replicas == wanted
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crds::annotations::{CONFLICT_RESOLUTION, CONFLICT_RESOLUTION_OVERWRITE};
 use engine::dispatch::Ownership;
+use engine::interpret;
 use kit::dynamic::Kind;
 use kit::store::Key;
 use kit::writer::Writer;
@@ -18,7 +19,7 @@ use kube::core::{ObjectMeta, PartialObjectMeta};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::copy::{self, Baseline, CopySeen, owner_of};
+use super::copy::{Baseline, CopySeen, owner_of};
 use super::ownership;
 use super::trouble::Trouble;
 use crate::hub::Hub;
@@ -183,8 +184,8 @@ impl Bringing<'_> {
             self.own(kind, &meta).await?;
         }
         let mut intent = self.manifest.clone();
-        if copy::keeps_replicas(&intent) {
-            self.keep_replicas(kind, &mut intent).await?;
+        if interpret::retains(&intent) {
+            interpret::retain(&mut intent, &self.live(kind).await?);
         }
         // Not another object that took the name meanwhile.
         intent["metadata"]["uid"] = json!(uid);
@@ -221,20 +222,15 @@ impl Bringing<'_> {
         }
     }
 
-    /// The member's replicas are the member's: what is sent is what it has.
-    ///
-    /// They cannot just be left out: they were created with the object, and an apply without them would take them away.
-    async fn keep_replicas(&self, kind: &Kind, intent: &mut Value) -> Result<(), Trouble> {
+    /// The object as it is in the member, with the record of who owns which field.
+    async fn live(&self, kind: &Kind) -> Result<Value, Trouble> {
         let api: Api<DynamicObject> = self.api(kind);
         let live = api
             .get_opt(&self.object.name)
             .await
             .map_err(|error| Trouble::of(RequestError::new("get", self.object.to_string(), error)))?
             .ok_or(Trouble::Moved)?;
-        if let Some(replicas) = live.data.pointer("/spec/replicas") {
-            intent["spec"]["replicas"] = replicas.clone();
-        }
-        Ok(())
+        Ok(serde_json::to_value(live).expect("what was read from JSON can be written as JSON"))
     }
 
     async fn read(&self, kind: &Kind) -> Result<Option<ObjectMeta>, Trouble> {

@@ -76,12 +76,7 @@ impl CopySeen {
             .as_ref()
             .and_then(|(_, name)| world.work(&WorkKey::new(cluster, name)))
             .and_then(|work| manifest_of(&work, &ObjectKey::of(&live)?));
-        let (print, holds) = manifest.map_or((0, false), |mut manifest| {
-            if keeps_replicas(&manifest)
-                && let Some(spec) = manifest.get_mut("spec").and_then(Value::as_object_mut)
-            {
-                spec.remove("replicas");
-            }
+        let (print, holds) = manifest.map(binding_part).map_or((0, false), |manifest| {
             (
                 drift::print(&manifest, &live),
                 drift::holds(&manifest, &live),
@@ -149,13 +144,15 @@ pub(crate) fn manifest_of(work: &WorkSeen, object: &ObjectKey) -> Option<Value> 
         .map(|manifest| complete(manifest, work))
 }
 
-/// Whether the replicas of the copy are the member's own, for example because an autoscaler there sets them.
-pub(crate) fn keeps_replicas(manifest: &Value) -> bool {
-    let label = manifest
-        .pointer("/metadata/labels")
-        .and_then(|labels| labels.get(labels::RETAIN_REPLICAS))
-        .and_then(Value::as_str);
-    label == Some(labels::TRUE) && manifest.pointer("/spec/replicas").is_some()
+/// The part of a manifest that the member may not change.
+fn binding_part(mut manifest: Value) -> Value {
+    let retained = interpret::retained(&manifest).and_then(|pointer| pointer.rsplit_once('/'));
+    if let Some((parent, field)) = retained
+        && let Some(parent) = manifest.pointer_mut(parent).and_then(Value::as_object_mut)
+    {
+        parent.remove(field);
+    }
+    manifest
 }
 
 /// Adds what every object in a member carries, whoever made the Work.

@@ -23,7 +23,7 @@ pub(crate) use copy::{Baseline, CopySeen};
 pub(crate) use remove::without;
 pub(crate) use status::condition;
 
-use crate::hub::Hub;
+use crate::hub::{Hub, namespace_kind};
 use crate::key::{ObjectKey, WorkKey};
 use crate::seen::WorkSeen;
 use bring::{Bringing, Brought};
@@ -152,7 +152,7 @@ async fn bring_one(
     let (outcome, again) = match brought {
         Ok(Brought::There(copy)) => (Ok(Some(copy)), None),
         Ok(Brought::Made(copy)) => {
-            if object.gvk.kind == "Namespace" && object.gvk.group.is_empty() {
+            if object.gvk == namespace_kind() {
                 hub.namespace_is_there(&work.key, &object.name);
             }
             (Ok(Some(copy)), None)

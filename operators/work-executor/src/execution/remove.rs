@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::copy::owner_of;
 use super::trouble::Trouble;
-use crate::hub::Hub;
+use crate::hub::{Hub, namespace_kind};
 use crate::key::ObjectKey;
 use crate::members::MemberState;
 use crate::seen::WorkSeen;
@@ -97,7 +97,7 @@ async fn take_out(
     };
     let api = kind.api(client, &object.namespace);
     let writer = hub.execution.on(client.clone());
-    let done = if work.preserved {
+    let done = if work.preserved || outlives_membership(hub, work, object) {
         let mut patch = release_patch();
         patch["metadata"]["uid"] = json!(uid);
         writer
@@ -127,6 +127,15 @@ async fn take_out(
         }
         Err(error) => Err(Trouble::Request(error)),
     }
+}
+
+/// A namespace of a cluster that leaves stays: the cluster's users may have put things of their own into it.
+fn outlives_membership(hub: &Hub, work: &WorkSeen, object: &ObjectKey) -> bool {
+    object.gvk == namespace_kind()
+        && hub
+            .world
+            .cluster(&work.key.cluster)
+            .is_some_and(|cluster| cluster.view.deleting)
 }
 
 /// Lets a Work go: nothing of it is in the member, or there is no member any more.

@@ -4,6 +4,7 @@ use crds::conditions::TRUE;
 use crds::events;
 use crds::scope::Binding;
 use crds::work::{AggregatedStatusItem, ClusterResourceBinding, ResourceBinding};
+use engine::status::aggregate::stamp;
 use engine::status::{aggregate, status_patch};
 use engine::trace::ConditionFact;
 use jiff::Timestamp;
@@ -131,10 +132,11 @@ pub(super) async fn template(
     }
     let mut whole = template.object();
     whole["status"] = template.status();
-    let Some(patch) = aggregate(&whole, items).and_then(|wanted| status_patch(&whole, &wanted))
+    let Some(mut patch) = aggregate(&whole, items).and_then(|wanted| status_patch(&whole, &wanted))
     else {
         return Outcome::Done;
     };
+    stamp(&mut patch, &whole, Timestamp::now());
     let kind = match hub.templates.kinds().find(&object.gvk).await {
         Ok(Some(kind)) => kind,
         Ok(None) => return Outcome::Done,
@@ -150,7 +152,7 @@ pub(super) async fn template(
         .await
     {
         Ok(written) => {
-            let seen = TemplateSeen::of(&object.gvk, slim(written));
+            let seen = TemplateSeen::of(&object.gvk, written);
             store.put(
                 kit::Key::new(Some(&object.namespace), &object.name),
                 std::sync::Arc::new(seen),
@@ -164,13 +166,4 @@ pub(super) async fn template(
             Outcome::Retry
         }
     }
-}
-
-/// As watches deliver it.
-fn slim(mut object: DynamicObject) -> DynamicObject {
-    object.metadata.managed_fields = None;
-    if let Some(annotations) = &mut object.metadata.annotations {
-        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-    }
-    object
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::interpret;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
@@ -41,6 +42,13 @@ impl TemplateSeen {
         );
         let mut plain = object;
         plain.metadata.resource_version = None;
+        if let Some(notes) = &mut plain.metadata.annotations {
+            notes.remove("kubectl.kubernetes.io/last-applied-configuration");
+        }
+        let mut plain =
+            serde_json::to_value(&plain).expect("what was read from JSON can be written as JSON");
+        // Who owns which field is known only here, and too large to be kept.
+        interpret::forget_allocations(&mut plain);
         let object = bytes(&plain);
         Self {
             version,
