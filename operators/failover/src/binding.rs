@@ -74,6 +74,8 @@ impl Controller {
             index: Mutex::default(),
             held: Mutex::default(),
         });
+        // A queue that was never filled is empty, not unknown.
+        shared.metrics.waiting(kind, 0);
         let told = Arc::clone(&controller);
         runtime.spawn(watch::run(
             runtime.client.clone(),
