@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod delivery;
+mod kinds;
 mod leaving;
 mod quiet;
 mod scene;
