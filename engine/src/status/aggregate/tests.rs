@@ -150,6 +150,25 @@ fn a_deployment_that_wants_nothing_and_runs_nowhere_is_done() {
 }
 
 #[test]
+fn nothing_is_written_before_a_copy_has_reported() {
+    let before = template("apps/v1", "Deployment", &json!({"replicas": 2}), &json!({}));
+    let silent = [item("a", Value::Null), item("b", Value::Null)];
+    assert_eq!(written(before.clone(), &silent), before);
+    assert_eq!(written(before.clone(), &[]), before);
+}
+
+#[test]
+fn a_deployment_that_left_every_cluster_is_not_available_any_more() {
+    let object = deployment(2, &[item("a", counts(2, 2, 2))]);
+    let object = written(object, &[]);
+    assert_eq!(
+        says(&object, "Available"),
+        pair("False", "MinimumReplicasUnavailable")
+    );
+    assert_eq!(object["status"]["readyReplicas"], 0);
+}
+
+#[test]
 fn a_stateful_set_shows_the_revisions_of_a_copy_that_is_still_rolling_out() {
     let copy = |current: &str, update: &str| {
         let mut status = counts(2, 2, 2);

@@ -37,8 +37,12 @@ pub(super) fn deployment(template: &Value, copies: &[Copy<'_>], complete: bool) 
         .sum();
     let unavailable = count(&status, "unavailableReplicas").saturating_add(unknown);
     status.insert("unavailableReplicas".to_owned(), unavailable.into());
-    let conditions = rollout(template, copies, &status);
-    status.insert("conditions".to_owned(), conditions);
+    // Before anybody has reported there is nothing to say, and so nothing to write.
+    let said = !items(template, "/status/conditions").is_empty();
+    if complete || said || !copies.is_empty() {
+        let conditions = rollout(template, copies, &status);
+        status.insert("conditions".to_owned(), conditions);
+    }
     Value::Object(status)
 }
 
