@@ -10,7 +10,8 @@ use crate::trace::{ConditionFact, ConditionStatus};
 pub struct Report<'a> {
     /// The cluster.
     pub cluster: &'a str,
-    /// Whether the binding wants a copy there now. One that is being cleared is reported, but waited for by nobody.
+    /// Whether the binding wants a copy there now. One that is being cleared is waited for by nobody, and reported as long as its
+    /// cluster answers.
     pub wanted: bool,
     /// Whether the cluster answers: else what its Work says is old.
     pub answers: bool,
@@ -27,7 +28,13 @@ pub fn summarize(
     reports: &[Report<'_>],
     generation: Option<i64>,
 ) -> (Vec<AggregatedStatusItem>, ConditionFact) {
-    let mut items: Vec<AggregatedStatusItem> = reports.iter().map(item).collect();
+    let mut items: Vec<AggregatedStatusItem> = reports
+        .iter()
+        // What a lost cluster is left with when the others have taken over says nothing about the template any more, and would hold
+        // up whoever waits for all that is reported.
+        .filter(|report| report.wanted || report.answers)
+        .map(item)
+        .collect();
     items.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
     let mut behind: Vec<(&str, String)> = reports
         .iter()

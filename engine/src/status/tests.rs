@@ -241,12 +241,30 @@ fn a_copy_that_is_being_cleared_is_shown_but_not_waited_for() {
     let fine = work(Some(("True", "")), Some(ResourceHealth::Healthy));
     let leaving = Report {
         wanted: false,
-        answers: false,
         ..report("b", Some(&fine))
     };
     let (items, fact) = summarize(&[report("a", Some(&fine)), leaving], None);
     assert_eq!(fact.status, ConditionStatus::True);
+    assert_eq!(items.len(), 2);
+}
+
+#[test]
+fn a_lost_cluster_is_unknown_while_it_is_wanted_and_no_longer_counted_when_it_is_replaced() {
+    let fine = work(Some(("True", "")), Some(ResourceHealth::Healthy));
+    let lost = Report {
+        answers: false,
+        ..report("b", Some(&fine))
+    };
+    let (items, _) = summarize(&[report("a", Some(&fine)), lost], None);
     assert_eq!(items[1].health, Some(ResourceHealth::Unknown));
+    let replaced = Report {
+        wanted: false,
+        ..lost
+    };
+    let (items, fact) = summarize(&[report("a", Some(&fine)), replaced], None);
+    let clusters: Vec<&str> = items.iter().map(|item| &*item.cluster_name).collect();
+    assert_eq!(clusters, ["a"]);
+    assert_eq!(fact.status, ConditionStatus::True);
 }
 
 #[test]
