@@ -4,6 +4,7 @@
 //! its kind does not have is left as it is.
 
 mod allocation;
+mod dependencies;
 mod health;
 mod pod;
 mod prune;
@@ -13,6 +14,7 @@ mod retain;
 mod revise;
 
 pub use allocation::forget_allocations;
+pub use dependencies::{Dependency, dependencies};
 pub use health::health;
 pub use prune::prune;
 pub use reflect::reflect;

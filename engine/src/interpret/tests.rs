@@ -291,6 +291,7 @@ proptest! {
         }
         let _ = reflect(&object);
         let _ = health(&object);
+        let _ = dependencies(&object);
         let _ = replicas(api, name, &object, "shop");
         let live = object.clone();
         retain(&mut object, &live);
