@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use regex::Regex;
 use serde_json::Value;
@@ -85,6 +86,36 @@ fn metrics_of_dashboards_and_alerts_exist() {
         .filter(|name| !code.contains(&format!("\"{name}\"")))
         .collect();
     assert!(missing.is_empty(), "no operator exports {missing:?}");
+}
+
+#[test]
+fn prometheus_understands_the_rules() {
+    let tools = Command::new(root().join("hack/tools")).output().unwrap();
+    assert!(
+        tools.status.success(),
+        "{}",
+        String::from_utf8_lossy(&tools.stderr)
+    );
+    let fetched = Path::new(String::from_utf8_lossy(&tools.stdout).trim()).join("promtool");
+    let promtool = if fetched.exists() {
+        fetched
+    } else {
+        PathBuf::from("promtool")
+    };
+    let rules: Value = serde_saphyr::from_str(&text(RULES)).unwrap();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rules.yaml");
+    fs::write(&file, rules["spec"].to_string()).unwrap();
+    let output = Command::new(promtool)
+        .args(["check", "rules"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        output.status.success() && said.contains("rules found"),
+        "{said}"
+    );
 }
 
 #[test]
