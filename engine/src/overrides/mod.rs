@@ -89,6 +89,17 @@ pub struct Conflict {
     pub loser: Source,
 }
 
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pointer,
+            winner,
+            loser,
+        } = self;
+        write!(f, "{pointer}: {winner} wins over {loser}")
+    }
+}
+
 /// What overrides did to a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Applied {

@@ -1,15 +1,18 @@
 //! The writes of a plan, in the one safe order: problems are noted, new and changed Works are sent, then old ones go, at last the
 //! finalizer of the binding.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::scope::{Binding, Object};
 use crds::work::{ClusterResourceBinding, ResourceBinding, Work};
-use crds::{finalizers, names};
+use crds::{events, finalizers, names};
 use engine::dispatch::{Draft, Stored, Target, difference};
+use engine::snapshot::Name;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kit::events::Severity;
 use kit::queue::Outcome;
 use kit::writer::Deletion;
 use kit::{Failure, RequestError};
@@ -23,7 +26,7 @@ use crate::execution::without;
 use crate::hub::Hub;
 use crate::key::Origin;
 use crate::problem::Problem;
-use crate::seen::{BindingSeen, WorkSeen};
+use crate::seen::{BindingSeen, WorkSeen, reference};
 
 /// Writes a plan.
 pub(crate) async fn apply(
@@ -37,6 +40,7 @@ pub(crate) async fn apply(
         drafts,
         leaving,
         mut problems,
+        conflicts,
         finished,
         again,
     } = plan;
@@ -52,10 +56,11 @@ pub(crate) async fn apply(
         )
     }))
     .await;
-    let mut failed = false;
+    let (mut failed, mut changed) = (false, false);
     for (result, (target, _)) in sent.into_iter().zip(&drafts) {
         match result {
-            Ok(()) => {}
+            Ok(Sent::Changed) => changed = true,
+            Ok(Sent::Nothing) => {}
             Err(Unsent::Taken(work)) => problems.push(Problem {
                 cluster: target.cluster.as_str().to_owned(),
                 message: format!("{work} exists and was made for another object"),
@@ -69,6 +74,9 @@ pub(crate) async fn apply(
     }
     if hub.world.put_problems(origin, &problems) && matches!(origin, Origin::Binding { .. }) {
         hub.reports.add(origin.clone());
+    }
+    if changed && let Some(binding) = binding {
+        tell(hub, binding, &conflicts).await;
     }
     // What leaves is looked at again when it is known that what replaces it was written.
     if failed {
@@ -104,6 +112,35 @@ fn report(origin: &Origin, error: &RequestError) {
     tracing::warn!(%origin, error = %error.message(), "{error}");
 }
 
+/// Tells on the template, together with the change that came of it, which of two override policies has the last word where.
+async fn tell(hub: &Hub, binding: &BindingSeen, conflicts: &BTreeMap<String, Vec<Name>>) {
+    if conflicts.is_empty() {
+        return;
+    }
+    let list: Vec<String> = conflicts
+        .iter()
+        .map(|(conflict, clusters)| {
+            let clusters: Vec<&str> = clusters.iter().map(Name::as_str).collect();
+            format!("{conflict} (in {})", clusters.join(", "))
+        })
+        .collect();
+    let note = format!("override policies disagree: {}", list.join("; "));
+    let resource = &binding.spec.resource;
+    let about = reference(resource, resource.uid.as_deref().unwrap_or_default());
+    let reason = events::APPLY_OVERRIDE_POLICY_SUCCEED;
+    hub.recorder
+        .tell(&about, Severity::Warning, reason, &note)
+        .await;
+}
+
+/// What became of a Work.
+enum Sent {
+    /// It was made or changed.
+    Changed,
+    /// It was right already, or has to go first.
+    Nothing,
+}
+
 /// Why a Work was not sent.
 enum Unsent {
     /// A Work of that name was made for something else.
@@ -118,17 +155,17 @@ async fn send(
     target: &Target,
     draft: &Draft,
     present: Option<&WorkSeen>,
-) -> Result<(), Unsent> {
+) -> Result<Sent, Unsent> {
     let namespace = crds::namespaces::execution(&target.cluster);
     let api: Api<Work> = Api::namespaced(hub.client().clone(), &namespace);
     let Some(work) = present else {
         let Some(work) = new_work(hub, origin, binding, draft) else {
-            return Ok(());
+            return Ok(Sent::Nothing);
         };
         return match hub.works.create(&api, &work).await {
             Ok(made) => {
                 hub.learn_work(&made);
-                Ok(())
+                Ok(Sent::Changed)
             }
             Err(error) if error.failure() == Failure::AlreadyExists => {
                 clash(hub, origin, &target.cluster, &work, error)
@@ -138,7 +175,7 @@ async fn send(
     };
     if work.deleting {
         // It is made anew when it is gone.
-        return Ok(());
+        return Ok(Sent::Nothing);
     }
     let spec = work.spec();
     let stored = Stored {
@@ -148,12 +185,12 @@ async fn send(
     };
     let Some(patch) = difference(stored, draft) else {
         hub.works.unchanged("works");
-        return Ok(());
+        return Ok(Sent::Nothing);
     };
     match hub.works.merge_patch(&api, &work.key.name, &patch).await {
         Ok(written) => {
             hub.learn_work(&written);
-            Ok(())
+            Ok(Sent::Changed)
         }
         Err(error) => Err(Unsent::Request(error)),
     }
@@ -166,7 +203,7 @@ fn clash(
     cluster: &str,
     work: &Work,
     error: RequestError,
-) -> Result<(), Unsent> {
+) -> Result<Sent, Unsent> {
     let name = work.metadata.name.as_deref().unwrap_or_default();
     let key = crate::key::WorkKey::new(cluster, name);
     match hub.world.work(&key) {

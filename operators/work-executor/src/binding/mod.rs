@@ -13,8 +13,9 @@ use std::time::Duration;
 use crds::work::ObjectReference;
 use crds::{labels, namespaces};
 use engine::dispatch::{Draft, Fate, Keep, Present, Situation, Target, fates, targets};
+use engine::overrides::Conflict;
 use engine::policy::selector::Identity;
-use engine::snapshot::Fleet;
+use engine::snapshot::{Fleet, Name};
 use kit::queue::Outcome;
 
 use crate::hub::{Hub, namespace_kind};
@@ -38,10 +39,24 @@ pub(crate) struct Plan {
     pub(crate) leaving: Vec<Arc<WorkSeen>>,
     /// What keeps clusters from their copies.
     pub(crate) problems: Vec<Problem>,
+    /// Where override policies disagree, in words, and the clusters where they do.
+    pub(crate) conflicts: BTreeMap<String, Vec<Name>>,
     /// The origin may go: nothing is left of it.
     pub(crate) finished: bool,
     /// Look again after this time.
     pub(crate) again: Option<Duration>,
+}
+
+impl Plan {
+    fn take(&mut self, target: Target, (draft, conflicts): (Draft, Vec<Conflict>)) {
+        for conflict in conflicts {
+            self.conflicts
+                .entry(conflict.to_string())
+                .or_default()
+                .push(target.cluster.clone());
+        }
+        self.drafts.push((target, draft));
+    }
 }
 
 /// Works on one origin.
@@ -145,7 +160,7 @@ fn plan_binding(
                     policies: &policies,
                 };
                 match source.draft(&target, cluster) {
-                    Ok(draft) => plan.drafts.push((target, draft)),
+                    Ok(draft) => plan.take(target, draft),
                     Err(problem) => plan.problems.push(problem),
                 }
             }
@@ -226,7 +241,7 @@ async fn bind_namespace(hub: &Hub, origin: &Origin, name: &str) -> Outcome {
                 suspended: false,
             };
             match source.draft(&target, cluster) {
-                Ok(draft) => plan.drafts.push((target, draft)),
+                Ok(draft) => plan.take(target, draft),
                 Err(problem) => plan.problems.push(problem),
             }
         }

@@ -6,6 +6,7 @@ use crds::policy::ConflictResolution;
 use crds::work::{ResourceBindingSpec, WorkSpec, WorkloadTemplate};
 use engine::dispatch::{Draft, Target};
 use engine::interpret;
+use engine::overrides::Conflict;
 use engine::render::{self, RenderInput, Rendered};
 use engine::snapshot::ClusterView;
 use serde_json::Value;
@@ -25,7 +26,12 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    pub(super) fn draft(&self, target: &Target, cluster: &ClusterView) -> Result<Draft, Problem> {
+    /// The Work, and where policies disagree about it.
+    pub(super) fn draft(
+        &self,
+        target: &Target,
+        cluster: &ClusterView,
+    ) -> Result<(Draft, Vec<Conflict>), Problem> {
         let origin = match (self.origin, self.binding) {
             (Origin::Binding { namespace, name }, Some(binding)) => render::Origin::Binding {
                 namespace,
@@ -70,9 +76,9 @@ impl Source<'_> {
             manifest,
             namespace: _,
             name: _,
-            applied: _,
+            applied,
         } = rendered;
-        Ok(Draft {
+        let draft = Draft {
             labels,
             annotations,
             spec: WorkSpec {
@@ -84,7 +90,8 @@ impl Source<'_> {
                     .and_then(|spec| spec.preserve_resources_on_deletion)
                     .filter(|preserve| *preserve),
             },
-        })
+        };
+        Ok((draft, applied.conflicts))
     }
 }
 

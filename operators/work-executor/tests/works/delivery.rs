@@ -363,6 +363,66 @@ async fn suspended_binding_sends_nothing_until_it_is_resumed() {
 }
 
 #[tokio::test]
+async fn template_tells_which_of_two_override_policies_has_the_last_word() {
+    let scene = scene("last-word").await;
+    for (policy, value) in [("first", "a"), ("second", "b")] {
+        scene
+            .create(json!({
+                "apiVersion": "policy.karmada.io/v1alpha1", "kind": "OverridePolicy",
+                "metadata": {"name": policy},
+                "spec": {
+                    "resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "settings"}],
+                    "overrideRules": [{"overriders": {
+                        "plaintext": [{"path": "/data/key", "operator": "replace", "value": value}],
+                    }}],
+                },
+            }))
+            .await;
+    }
+    let template = scene.create(config_map("settings", "one")).await;
+    scene.bind(&template, &[("member1", None)], |_| {}).await;
+    scene
+        .copy(
+            "member1",
+            "v1",
+            "ConfigMap",
+            "settings",
+            "the second has won",
+            |copy| copy.data["data"]["key"] == json!("b"),
+        )
+        .await;
+    let events = scene.api("v1", "Event");
+    testbed::wait::until("an event that tells it", crate::scene::SOON, async || {
+        let events = events
+            .list(&kube::api::ListParams::default())
+            .await
+            .map_err(|error| error.to_string())?;
+        let notes: Vec<&str> = events
+            .items
+            .iter()
+            .filter_map(|event| event.data["message"].as_str())
+            .collect();
+        let said = notes.iter().any(|note| {
+            [
+                "/data/key",
+                "second, rule 1 wins over",
+                "first, rule 1",
+                "(in member1)",
+            ]
+            .iter()
+            .all(|part| note.contains(part))
+        });
+        if said {
+            Ok(())
+        } else {
+            Err(format!("{notes:?}"))
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
 async fn override_that_cannot_be_applied_blocks_its_cluster_alone_until_it_is_put_right() {
     let scene = scene("override").await;
     let policy = json!({
