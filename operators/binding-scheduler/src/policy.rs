@@ -1,4 +1,4 @@
-//! The life of a policy: its permanent id and finalizer when it is first used, its end when nothing claims it any more, and a word to
+//! The life of a policy: its permanent id and finalizer when it is first seen, its end when nothing claims it any more, and a word to
 //! its author when it has no effect.
 
 use std::collections::BTreeMap;
@@ -105,6 +105,8 @@ impl Policies {
             self.let_go(&policy).await?;
             return Ok(None);
         }
+        // Early, so that the first template does not have to wait for it.
+        let policy = self.stamp(&policy).await?;
         if let Some(wait) = self.patience(&policy) {
             return Ok(Some(wait));
         }

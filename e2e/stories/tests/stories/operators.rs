@@ -1,16 +1,32 @@
 //! The operators as processes.
 
+use crds::conditions::{FULLY_APPLIED, FULLY_APPLIED_SUCCESS, TRUE};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use kube::api::{Api, PostParams};
 use testbed::NAMESPACE;
 
-use crate::world::scene;
+use crate::props::{config_map, config_map_to};
+use crate::world::{conditions, says, scene};
 
 #[tokio::test]
 async fn metrics_of_every_operator_are_well_formed_and_cover_what_is_promised() {
     let scene = scene("metrics").await;
+    // A family shows up with its first number.
+    scene.apply(config_map("settings", "one")).await;
+    scene.apply(config_map_to("settings", &["member1"])).await;
+    scene
+        .binding("settings-configmap", "it is applied", |binding| {
+            says(
+                conditions(binding),
+                FULLY_APPLIED,
+                TRUE,
+                FULLY_APPLIED_SUCCESS,
+                &[],
+            )
+        })
+        .await;
     for (name, process) in scene.world.system.operators() {
         process.check_metrics().await.unwrap();
         let metrics = process.metrics().await.unwrap();

@@ -27,7 +27,7 @@ use crate::world::template_of;
 /// How long to wait for the first list of a kind before coming back; others wait for the place meanwhile.
 const LIST: Duration = Duration::from_secs(3);
 
-/// How long the scheduler may take to follow a changed template before what it chose last is used.
+/// How long the scheduler may take to follow a new or changed template before what it wrote last is used.
 const FOLLOWS: Duration = Duration::from_secs(2);
 
 /// What is to be done about the Works of one origin.
@@ -134,7 +134,7 @@ fn plan_binding(
         return plan;
     }
     let object = template.object();
-    if render::follows(&binding.spec, &object) {
+    if render::follows(&binding.spec, &object) && binding.shares_its_claim_with(template) {
         hub.lagging.end(origin);
     } else {
         // Never a mix of two generations: replicas come from the binding, all else from the template.

@@ -4,10 +4,18 @@ use std::sync::Arc;
 
 use crds::Condition;
 use crds::conditions::FULLY_APPLIED;
+use crds::labels::{CLUSTER_PROPAGATION_POLICY_PERMANENT_ID, PROPAGATION_POLICY_PERMANENT_ID};
 use crds::scope::Binding;
 use crds::work::{AggregatedStatusItem, ResourceBindingSpec};
 use engine::dispatch::is_owned;
 use kube::ResourceExt as _;
+
+use super::TemplateSeen;
+
+const CLAIMS: [&str; 2] = [
+    PROPAGATION_POLICY_PERMANENT_ID,
+    CLUSTER_PROPAGATION_POLICY_PERMANENT_ID,
+];
 
 /// A binding.
 #[derive(Debug, PartialEq)]
@@ -20,6 +28,8 @@ pub(crate) struct BindingSeen {
     pub(crate) finalized: bool,
     /// Whether somebody answers for it.
     pub(crate) owned: bool,
+    /// The label with which a policy claims it, and its template.
+    claim: Option<(&'static str, String)>,
     pub(crate) permanent_id: String,
     pub(crate) spec: Arc<ResourceBindingSpec>,
     /// What it says about its copies.
@@ -41,6 +51,10 @@ impl BindingSeen {
             deleting: meta.deletion_timestamp.is_some(),
             finalized: binding.finalizers().iter().any(|f| f == B::FINALIZER),
             owned: is_owned(binding.labels(), binding.spec()),
+            claim: CLAIMS.into_iter().find_map(|label| {
+                let id = binding.labels().get(label).filter(|id| !id.is_empty())?;
+                Some((label, id.clone()))
+            }),
             permanent_id: binding
                 .labels()
                 .get(B::PERMANENT_ID_LABEL)
@@ -70,11 +84,20 @@ impl BindingSeen {
         serde_json::from_slice(&self.aggregated).expect("it was written from the same type")
     }
 
+    /// Whether the policy that claims it has claimed the template too, as far as is seen: the scheduler writes both, one after
+    /// the other, and a Work made in between would have to be written twice.
+    pub(crate) fn shares_its_claim_with(&self, template: &TemplateSeen) -> bool {
+        self.claim
+            .as_ref()
+            .is_none_or(|(label, id)| template.labels.get(*label) == Some(id))
+    }
+
     /// Whether its Works may have to change because this one took the place of `old`.
     pub(crate) fn differs_for_works(&self, old: &Self) -> bool {
         self.deleting != old.deleting
             || self.finalized != old.finalized
             || self.owned != old.owned
+            || self.claim != old.claim
             || self.permanent_id != old.permanent_id
             || self.uid != old.uid
             || self.spec != old.spec
