@@ -148,6 +148,8 @@ impl Common<'_> {
             format!("--kubeconfig={}", self.kubeconfig.display()),
             format!("--config={}", stages.display()),
             "--manage-all-nodes=true".to_owned(),
+            // The heartbeat of the nodes; without it they are lost when the grace period is over.
+            "--node-lease-duration-seconds=40".to_owned(),
             "--node-ip=10.0.0.1".to_owned(),
             "--cidr=10.1.0.0/16".to_owned(),
         ]))

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams};
@@ -111,6 +112,31 @@ async fn deployment_becomes_available_and_its_namespace_can_be_deleted() {
     wait::gone(&namespaces, "runs", wait::PATIENCE)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn nodes_have_a_heartbeat() {
+    let member = BED.get().await.member("full");
+    let leases: Api<Lease> = Api::namespaced(member.client(), "kube-node-lease");
+    let renewed = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.renew_time.clone());
+    let first = wait::object(
+        &leases,
+        "full-node1",
+        "it is there",
+        wait::PATIENCE,
+        |lease| renewed(lease).is_some(),
+    )
+    .await
+    .unwrap();
+    wait::object(
+        &leases,
+        "full-node1",
+        "it is renewed",
+        wait::PATIENCE,
+        |lease| renewed(lease) > renewed(&first),
+    )
+    .await
+    .unwrap();
 }
 
 #[tokio::test]

@@ -16,12 +16,14 @@ const ALL: [&str; 3] = ["member1", "member2", "member3"];
 /// How long nothing may be written before the system counts as settled. Longer than any debounce.
 const CALM: Duration = Duration::from_secs(5);
 
-/// What was written so far: leases and the regular status of the members aside, which go on for ever.
+/// What was written so far: leases and the regular status of the members aside, which go on for ever, and a controller's
+/// config maps in namespaces that other stories have just deleted, which the server refuses.
 async fn written(scene: &Scene) -> Requests {
     let requests = scene.world.bed.control_plane().requests().await.unwrap();
     requests.writes().filter(|request| {
         request.resource != "leases"
             && !(request.resource == "clusters" && request.subresource == "status")
+            && !(request.resource == "configmaps" && request.code == "403")
     })
 }
 
@@ -88,6 +90,7 @@ async fn deployment_in_three_members_costs_at_most_20_writes() {
         .await;
     everything_is_applied(&scene, "web-deployment").await;
     let cost = settled(&scene).await.since(&before);
+    println!("{cost}");
     // One of them is the user's own.
     assert!(cost.total() <= 21, "{cost}");
 }
@@ -104,6 +107,7 @@ async fn config_map_in_three_members_costs_at_most_12_writes() {
     }
     everything_is_applied(&scene, "settings-configmap").await;
     let cost = settled(&scene).await.since(&before);
+    println!("{cost}");
     // One of them is the user's own.
     assert!(cost.total() <= 13, "{cost}");
 }
