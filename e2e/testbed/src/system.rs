@@ -123,8 +123,18 @@ impl Testbed {
 
     /// Starts all operators at once and waits until each is ready.
     pub async fn start_system(&self) -> Result<System> {
+        self.start_system_with(|_| &[]).await
+    }
+
+    /// As [`Testbed::start_system`], with arguments for the operator named.
+    pub async fn start_system_with(
+        &self,
+        arguments: impl Fn(&str) -> &'static [&'static str],
+    ) -> Result<System> {
+        let arguments = &arguments;
         let started = futures::future::try_join_all(OPERATORS.map(async |name| {
-            anyhow::Ok((name.to_owned(), self.start_operator(name, &[]).await?))
+            let process = self.start_operator(name, arguments(name)).await?;
+            anyhow::Ok((name.to_owned(), process))
         }))
         .await?;
         Ok(System { operators: started })

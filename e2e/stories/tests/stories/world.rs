@@ -19,6 +19,13 @@ use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// A busy machine needs long for a Deployment to become ready; no story waits longer than it has to.
 pub(crate) const SOON: Duration = Duration::from_mins(2);
 
+/// By default a member has to be silent, and then well, for half a minute. The stories of loss need not wait so long.
+const HASTE: [&str; 3] = [
+    "--cluster-status-update-frequency=2s",
+    "--cluster-failure-threshold=10s",
+    "--cluster-success-threshold=5s",
+];
+
 pub(crate) struct World {
     pub(crate) bed: Testbed,
     pub(crate) system: System,
@@ -70,7 +77,12 @@ async fn create() -> Result<World> {
         .start()
         .await?;
     bed.install().await?;
-    let system = bed.start_system().await?;
+    let system = bed
+        .start_system_with(|name| match name {
+            "cluster-health" => &HASTE,
+            _ => &[],
+        })
+        .await?;
     for member in bed.members() {
         bed.join(member, &[]).await?;
     }
