@@ -15,6 +15,7 @@ use kube::Resource;
 use kube::api::Api;
 
 use crate::failure::{Failure, RequestError};
+use crate::text::bounded;
 use crate::writer::Writer;
 
 /// Longest note that the API accepts.
@@ -71,7 +72,7 @@ impl Recorder {
         reason: &str,
         note: &str,
     ) -> Result<(), RequestError> {
-        let note = bounded(note);
+        let note = bounded(note, MAX_NOTE);
         let identity = object.uid.clone().unwrap_or_else(|| {
             format!(
                 "{}/{}/{}",
@@ -197,15 +198,4 @@ fn concern(reason: &str) -> &str {
 /// A reference to a typed object, as events and owners need it.
 pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
     object.object_ref(&())
-}
-
-fn bounded(note: &str) -> String {
-    if note.len() <= MAX_NOTE {
-        return note.to_owned();
-    }
-    let end = (0..=MAX_NOTE - 3)
-        .rev()
-        .find(|at| note.is_char_boundary(*at))
-        .unwrap_or(0);
-    format!("{}...", &note[..end])
 }

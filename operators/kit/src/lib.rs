@@ -8,7 +8,7 @@
 //! | [`queue`] | keyed work queues: no key twice at once, backoff per key, two priorities |
 //! | [`writer`] | the only way to change anything in an API server |
 //! | [`members`] | clients of member clusters, rebuilt when credentials change |
-//! | [`events`], [`conditions`] | what users see of transitions |
+//! | [`events`], [`conditions`], [`text`] | what users see of transitions |
 //! | [`metrics`], [`server`], [`readiness`], [`election`] | what the platform sees of the process |
 //!
 //! Not one word of policy or placement is known here.
@@ -27,6 +27,7 @@ pub mod queue;
 pub mod readiness;
 pub mod server;
 pub mod store;
+pub mod text;
 pub mod watch;
 pub mod writer;
 

@@ -34,6 +34,13 @@ pub struct Deletion {
     pub foreground: bool,
 }
 
+/// What of an object a patch is for.
+#[derive(Clone, Copy)]
+enum Part {
+    Object,
+    Status,
+}
+
 impl Writer {
     pub(crate) fn new(client: Client, manager: &str, metrics: WriteMetrics) -> Self {
         Self {
@@ -84,12 +91,8 @@ impl Writer {
     where
         K: Resource + Clone + Debug + DeserializeOwned,
     {
-        self.count(
-            "patch",
-            api,
-            name,
-            api.patch(name, &self.params(), &Patch::Merge(patch)).await,
-        )
+        self.patch(Part::Object, api, name, &Patch::Merge(patch))
+            .await
     }
 
     /// Changes just the fields in `patch` of the status; `patch` is `{"status": …}`.
@@ -102,13 +105,8 @@ impl Writer {
     where
         K: Resource + Clone + Debug + DeserializeOwned,
     {
-        self.count(
-            "patch the status of",
-            api,
-            name,
-            api.patch_status(name, &self.params(), &Patch::Merge(patch))
-                .await,
-        )
+        self.patch(Part::Status, api, name, &Patch::Merge(patch))
+            .await
     }
 
     /// Changes by JSON patch; a `test` that fails is [`crate::Failure::Invalid`].
@@ -121,13 +119,8 @@ impl Writer {
     where
         K: Resource + Clone + Debug + DeserializeOwned,
     {
-        self.count(
-            "patch",
-            api,
-            name,
-            api.patch(name, &self.params(), &Patch::Json::<()>(patch))
-                .await,
-        )
+        self.patch(Part::Object, api, name, &Patch::Json::<()>(patch))
+            .await
     }
 
     /// Server-side apply: the object has these fields, whoever had them before.
@@ -140,13 +133,8 @@ impl Writer {
     where
         K: Resource + Clone + Debug + DeserializeOwned,
     {
-        self.count(
-            "apply",
-            api,
-            name,
-            api.patch(name, &self.params().force(), &Patch::Apply(intent))
-                .await,
-        )
+        self.patch(Part::Object, api, name, &Patch::Apply(intent))
+            .await
     }
 
     /// Server-side apply of the status, for statuses with two writers.
@@ -159,13 +147,42 @@ impl Writer {
     where
         K: Resource + Clone + Debug + DeserializeOwned,
     {
-        self.count(
-            "apply the status of",
-            api,
-            name,
-            api.patch_status(name, &self.params().force(), &Patch::Apply(intent))
-                .await,
-        )
+        self.patch(Part::Status, api, name, &Patch::Apply(intent))
+            .await
+    }
+
+    async fn patch<K, P>(
+        &self,
+        part: Part,
+        api: &Api<K>,
+        name: &str,
+        patch: &Patch<P>,
+    ) -> Result<K, RequestError>
+    where
+        K: Resource + Clone + Debug + DeserializeOwned,
+        P: Debug + Serialize,
+    {
+        let applies = matches!(patch, Patch::Apply(_));
+        let params = PatchParams {
+            field_manager: Some(self.manager.to_string()),
+            force: applies,
+            ..PatchParams::default()
+        };
+        let (verb, result) = match part {
+            Part::Object => (
+                if applies { "apply" } else { "patch" },
+                api.patch(name, &params, patch).await,
+            ),
+            Part::Status => (
+                if applies {
+                    "apply the status of"
+                } else {
+                    "patch the status of"
+                },
+                api.patch_status(name, &params, patch).await,
+            ),
+        };
+        self.count(verb, api, name, result)
     }
 
     /// Asks for an object to be deleted. One that is gone already is an error of kind [`crate::Failure::NotFound`].
@@ -203,13 +220,6 @@ impl Writer {
     /// Notes that a write was not sent because nothing would change.
     pub fn unchanged(&self, resource: &str) {
         self.tally(resource, "unchanged");
-    }
-
-    fn params(&self) -> PatchParams {
-        PatchParams {
-            field_manager: Some(self.manager.to_string()),
-            ..PatchParams::default()
-        }
     }
 
     fn count<K: Resource, T>(

@@ -10,10 +10,7 @@ use crate::scene::{MEMBERS, complains, config_map, scene, set_ready, value};
 #[tokio::test]
 async fn deleted_binding_takes_its_copies_along() {
     let scene = scene("delete").await;
-    let template = scene.create(config_map("settings", "one")).await;
-    let name = scene
-        .bind(&template, &MEMBERS.map(|member| (member, None)), |_| {})
-        .await;
+    let name = scene.bind_settings(&MEMBERS).await;
     scene.fully_applied(&name).await;
     scene.unbind(&name).await;
     let work = scene.work_name("ConfigMap", "settings");
@@ -29,8 +26,7 @@ async fn deleted_binding_takes_its_copies_along() {
 #[tokio::test]
 async fn copies_stay_where_the_user_wants_to_keep_them() {
     let scene = scene("keep").await;
-    let template = scene.create(config_map("settings", "one")).await;
-    let name = scene.bind(&template, &[("member1", None)], |_| {}).await;
+    let name = scene.bind_settings(&["member1"]).await;
     scene.fully_applied(&name).await;
     // Said in the last moment.
     scene
@@ -56,8 +52,7 @@ async fn copies_stay_where_the_user_wants_to_keep_them() {
 #[tokio::test]
 async fn binding_that_goes_while_the_operator_is_down_leaves_nothing_behind() {
     let mut scene = scene("down").await;
-    let template = scene.create(config_map("settings", "one")).await;
-    let name = scene.bind(&template, &[("member1", None)], |_| {}).await;
+    let name = scene.bind_settings(&["member1"]).await;
     scene.fully_applied(&name).await;
     scene.stop().await;
     // Even its finalizer is cut.
@@ -80,10 +75,7 @@ async fn dead_member_holds_up_only_itself_and_gets_everything_when_it_is_back() 
 
     scene.bed.member("member2").set_network(Network::Refusing);
     set_ready(scene.bed, "member2", false).await;
-    let template = scene.create(config_map("settings", "one")).await;
-    let name = scene
-        .bind(&template, &MEMBERS.map(|member| (member, None)), |_| {})
-        .await;
+    let name = scene.bind_settings(&MEMBERS).await;
     scene
         .copy(
             "member1",
@@ -124,8 +116,7 @@ async fn dead_member_holds_up_only_itself_and_gets_everything_when_it_is_back() 
 #[tokio::test]
 async fn old_copy_stays_until_the_new_one_is_there() {
     let scene = scene("move").await;
-    let template = scene.create(config_map("settings", "one")).await;
-    let name = scene.bind(&template, &[("member1", None)], |_| {}).await;
+    let name = scene.bind_settings(&["member1"]).await;
     scene.fully_applied(&name).await;
     scene.bed.member("member2").set_network(Network::Refusing);
     scene
@@ -165,8 +156,7 @@ async fn old_copy_stays_until_the_new_one_is_there() {
 #[tokio::test]
 async fn binding_without_owner_sends_nothing_more_and_keeps_what_is_there() {
     let scene = scene("frozen").await;
-    let template = scene.create(config_map("settings", "one")).await;
-    let name = scene.bind(&template, &[("member1", None)], |_| {}).await;
+    let name = scene.bind_settings(&["member1"]).await;
     scene.fully_applied(&name).await;
     let before = scene
         .works("member1")

@@ -5,6 +5,8 @@
 mod delivery;
 mod kinds;
 mod leaving;
+mod overrides;
 mod quiet;
 mod scene;
 mod status;
+mod trouble;

@@ -14,7 +14,7 @@ use crds::{Condition, conditions, finalizers, labels, names, namespaces};
 use kit::CancellationToken;
 use kit::metrics::Metrics;
 use kit::process::Runtime;
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind, TypeMeta};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
@@ -291,6 +291,13 @@ impl Scene {
         name
     }
 
+    /// Creates the `ConfigMap` `settings` with the value `one` and binds it to members; returns the name of the binding.
+    pub(crate) async fn bind_settings(&self, members: &[&str]) -> String {
+        let template = self.create(config_map("settings", "one")).await;
+        let clusters: Vec<_> = members.iter().map(|member| (*member, None)).collect();
+        self.bind(&template, &clusters, |_| {}).await
+    }
+
     /// Changes the binding.
     pub(crate) async fn rebind(&self, binding: &str, patch: Value) {
         self.bindings()
@@ -360,6 +367,22 @@ impl Scene {
         wait::gone(&self.copies(member, api_version, kind), name, SOON)
             .await
             .unwrap();
+    }
+
+    /// Waits until the events of the namespace are so.
+    pub(crate) async fn events(&self, what: &str, mut holds: impl FnMut(&[DynamicObject]) -> bool) {
+        let api = self.api("v1", "Event");
+        wait::until(format!("events: {what}"), SOON, async || {
+            let list = api.list(&ListParams::default()).await;
+            let events = list.map_err(|error| error.to_string())?.items;
+            if holds(&events) {
+                return Ok(());
+            }
+            let notes = events.iter().map(|event| event.data["message"].to_string());
+            Err(notes.collect::<Vec<_>>().join("; "))
+        })
+        .await
+        .unwrap();
     }
 
     /// Waits until no Work of that name is left for a member.
