@@ -6,8 +6,17 @@
 //! - No key is worked on twice at once.
 //! - Of two times at which a key is due, the earlier wins.
 //! - A key that fails comes back after a delay that doubles each time, with jitter; success forgets that.
-//! - What is urgent is taken before what may wait.
+//! - Keys are taken by priority, the highest first; those of one priority in the order in which they came. A key that comes back by itself
+//!   (after a failure, or at its time) has the priority it had.
+//! - The work function itself is called for one key at a time, in that order; only the futures it returns run beside each other. So what
+//!   it does before its first `await` – deciding – is ordered, and what comes after – writing – is not.
+//! - Work that panics holds nobody up: its key comes back like one that failed.
 //! - After the shutdown signal nothing new is taken up; [`Queue::run`] returns when the running work has ended.
+//!
+//! # Starvation
+//!
+//! A key waits for as long as keys of a higher priority keep coming: there is no ageing. Whoever gives priorities by what users ask for
+//! has to put up with that, because it is what they ask for; what must not starve gets the priority [`URGENT`].
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +24,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +37,11 @@ use crate::metrics::{Metrics, QueueLabels, QueueMetrics};
 
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// The priority of work that moves workloads, where nobody asks for another.
+pub const URGENT: i32 = 0;
+/// The priority of what may wait until nothing else does: statuses, resyncs, start-up.
+pub const PATIENT: i32 = i32::MIN;
 
 /// What became of the work on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +93,11 @@ impl<K> Drop for Inner<K> {
 }
 
 struct State<K> {
-    urgent: VecDeque<K>,
-    patient: VecDeque<K>,
+    /// Keys by priority. A key whose priority was raised stays in its old line too; `take` passes over it there.
+    lines: BTreeMap<i32, VecDeque<K>>,
+    /// How many keys wait.
+    depth: usize,
+    longest_retry: Duration,
     entries: HashMap<K, Entry>,
     due: BTreeMap<(Instant, u64), K>,
     sequence: u64,
@@ -90,16 +108,18 @@ struct State<K> {
 struct Entry {
     waiting: Option<Waiting>,
     running: bool,
-    /// Added while running.
-    again: Option<bool>,
+    /// The priority with which it was added while running.
+    again: Option<i32>,
     due: Option<(Instant, u64)>,
+    /// The priority with which it was taken last, and comes back.
+    priority: i32,
     failures: u32,
 }
 
 #[derive(Clone, Copy)]
 struct Waiting {
     since: Instant,
-    urgent: bool,
+    priority: i32,
 }
 
 impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Queue<K> {
@@ -108,8 +128,9 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Queue<K> {
         Self {
             inner: Arc::new(Inner {
                 state: Mutex::new(State {
-                    urgent: VecDeque::new(),
-                    patient: VecDeque::new(),
+                    lines: BTreeMap::new(),
+                    depth: 0,
+                    longest_retry: LONGEST_RETRY,
                     entries: HashMap::new(),
                     due: BTreeMap::new(),
                     sequence: 0,
@@ -121,14 +142,28 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Queue<K> {
         }
     }
 
-    /// Adds a key: work that moves workloads.
-    pub fn add(&self, key: K) {
-        self.put(key, true);
+    /// The same queue with another bound on the delay after a failure.
+    #[must_use]
+    pub fn longest_retry(self, longest: Duration) -> Self {
+        self.locked().longest_retry = longest;
+        self
     }
 
-    /// Adds a key that may wait until nothing urgent does: statuses, resyncs, start-up.
+    /// Adds a key: work that moves workloads.
+    pub fn add(&self, key: K) {
+        self.add_at(key, URGENT);
+    }
+
+    /// Adds a key that may wait until nothing else does.
     pub fn add_patient(&self, key: K) {
-        self.put(key, false);
+        self.add_at(key, PATIENT);
+    }
+
+    /// Adds a key with a priority; of two priorities the higher wins.
+    pub fn add_at(&self, key: K, priority: i32) {
+        let depth = self.locked().put(key, priority);
+        self.gauge(depth);
+        self.inner.wake.notify_one();
     }
 
     /// Adds a key once the time has passed; an earlier time wins.
@@ -139,8 +174,7 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Queue<K> {
 
     /// How many keys wait.
     pub fn len(&self) -> usize {
-        let state = self.locked();
-        state.urgent.len() + state.patient.len()
+        self.locked().depth
     }
 
     /// Whether no key waits.
@@ -148,39 +182,33 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Queue<K> {
         self.len() == 0
     }
 
-    fn put(&self, key: K, urgent: bool) {
-        self.locked().put(key, urgent);
-        self.gauge();
-        self.inner.wake.notify_one();
-    }
-
-    /// Works until the shutdown signal, on at most `concurrency` keys at once.
+    /// Works until the shutdown signal, on at most `concurrency` keys at once. `work` is called for one key at a time, by priority.
     pub async fn run<F, W>(&self, concurrency: usize, shutdown: CancellationToken, work: F)
     where
         F: Fn(K) -> W + Send + Sync + 'static,
         W: Future<Output = Outcome> + Send + 'static,
     {
-        let work = Arc::new(work);
         let mut running = JoinSet::new();
         loop {
             let next_due = self.locked().promote(Instant::now());
             while running.len() < concurrency {
-                let Some((key, waited)) = self.locked().take() else {
+                let Some((key, waited, depth)) = self.locked().take() else {
                     break;
                 };
-                self.gauge();
+                self.gauge(depth);
                 self.histogram(&self.inner.metrics.wait, waited);
-                let (queue, work) = (self.clone(), Arc::clone(&work));
-                running.spawn(async move {
-                    // Ends the work on the key also when it panics: the key comes back, the others are not held up.
-                    let mut done = Ended {
-                        queue: &queue,
-                        key: Some(key.clone()),
-                        start: Instant::now(),
-                    };
-                    let outcome = work(key).await;
-                    done.with(outcome);
-                });
+                // Ends the work on the key also when it panics: the key comes back, the others are not held up.
+                let mut done = Ended {
+                    queue: self.clone(),
+                    key: Some(key.clone()),
+                    start: Instant::now(),
+                };
+                if let Ok(work) = catch_unwind(AssertUnwindSafe(|| work(key))) {
+                    running.spawn(async move {
+                        let outcome = work.await;
+                        done.with(outcome);
+                    });
+                }
             }
             let sleep = async {
                 match next_due {
@@ -199,8 +227,8 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Queue<K> {
         while running.join_next().await.is_some() {}
     }
 
-    fn gauge(&self) {
-        let depth = i64::try_from(self.len()).unwrap_or(i64::MAX);
+    fn gauge(&self, depth: usize) {
+        let depth = i64::try_from(depth).unwrap_or(i64::MAX);
         self.inner
             .metrics
             .depth
@@ -230,13 +258,13 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Queue<K> {
     }
 }
 
-struct Ended<'a, K: Clone + Eq + Hash + Debug + Send + Sync + 'static> {
-    queue: &'a Queue<K>,
+struct Ended<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> {
+    queue: Queue<K>,
     key: Option<K>,
     start: Instant,
 }
 
-impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Ended<'_, K> {
+impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Ended<K> {
     fn with(&mut self, outcome: Outcome) {
         let Some(key) = self.key.take() else { return };
         let inner = &self.queue.inner;
@@ -245,13 +273,13 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Ended<'_, K> {
         if matches!(outcome, Outcome::Retry | Outcome::RetryAfter(_)) {
             inner.metrics.retries.get_or_create(&inner.labels).inc();
         }
-        self.queue.locked().end(key, outcome, Instant::now());
-        self.queue.gauge();
+        let depth = self.queue.locked().end(key, outcome, Instant::now());
+        self.queue.gauge(depth);
         inner.wake.notify_one();
     }
 }
 
-impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Drop for Ended<'_, K> {
+impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Drop for Ended<K> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
             tracing::error!(
@@ -264,28 +292,26 @@ impl<K: Clone + Eq + Hash + Debug + Send + Sync + 'static> Drop for Ended<'_, K>
 }
 
 impl<K: Clone + Eq + Hash> State<K> {
-    fn put(&mut self, key: K, urgent: bool) {
+    /// Returns how many keys wait then, as the others that change it do.
+    fn put(&mut self, key: K, priority: i32) -> usize {
         let entry = self.entries.entry(key.clone()).or_default();
         if entry.running {
-            entry.again = Some(entry.again.unwrap_or(false) || urgent);
-            return;
+            entry.again = Some(entry.again.map_or(priority, |again| again.max(priority)));
+            return self.depth;
         }
         match &mut entry.waiting {
-            Some(waiting) if !urgent || waiting.urgent => return,
-            // It stays in the patient line too; `take` passes over it there.
-            Some(waiting) => waiting.urgent = true,
+            Some(waiting) if waiting.priority >= priority => return self.depth,
+            Some(waiting) => waiting.priority = priority,
             none => {
                 *none = Some(Waiting {
                     since: Instant::now(),
-                    urgent,
+                    priority,
                 });
+                self.depth += 1;
             }
         }
-        if urgent {
-            self.urgent.push_back(key);
-        } else {
-            self.patient.push_back(key);
-        }
+        self.lines.entry(priority).or_default().push_back(key);
+        self.depth
     }
 
     fn schedule(&mut self, key: K, at: Instant) {
@@ -309,38 +335,44 @@ impl<K: Clone + Eq + Hash> State<K> {
                 return Some(first.key().0);
             }
             let key = first.remove();
-            if let Some(entry) = self.entries.get_mut(&key) {
-                entry.due = None;
-            }
-            self.put(key, true);
+            let entry = self.entries.entry(key.clone()).or_default();
+            entry.due = None;
+            let priority = entry.priority;
+            self.put(key, priority);
         }
         None
     }
 
-    fn take(&mut self) -> Option<(K, Duration)> {
+    /// The next key, how long it waited, and how many wait still.
+    fn take(&mut self) -> Option<(K, Duration, usize)> {
         loop {
-            let key = self
-                .urgent
-                .pop_front()
-                .or_else(|| self.patient.pop_front())?;
+            let mut line = self.lines.last_entry()?;
+            let priority = *line.key();
+            let Some(key) = line.get_mut().pop_front() else {
+                line.remove();
+                continue;
+            };
             let Some(entry) = self.entries.get_mut(&key) else {
                 continue;
             };
-            // Taken from the urgent line before: this is its shadow in the patient one.
-            let Some(waiting) = entry.waiting.take() else {
+            // What was taken from another line before has left its shadow here.
+            let Some(waiting) = entry.waiting.take_if(|w| w.priority == priority) else {
                 continue;
             };
             entry.running = true;
+            entry.priority = priority;
+            self.depth -= 1;
             if let Some(due) = entry.due.take() {
                 self.due.remove(&due);
             }
-            return Some((key, waiting.since.elapsed()));
+            return Some((key, waiting.since.elapsed(), self.depth));
         }
     }
 
-    fn end(&mut self, key: K, outcome: Outcome, now: Instant) {
+    fn end(&mut self, key: K, outcome: Outcome, now: Instant) -> usize {
+        let longest = self.longest_retry;
         let Some(entry) = self.entries.get_mut(&key) else {
-            return;
+            return self.depth;
         };
         entry.running = false;
         let again = entry.again.take();
@@ -353,8 +385,8 @@ impl<K: Clone + Eq + Hash> State<K> {
                 entry.failures = 0;
                 Some(delay)
             }
-            Outcome::Retry => Some(backoff(&mut entry.failures)),
-            Outcome::RetryAfter(least) => Some(backoff(&mut entry.failures).max(least)),
+            Outcome::Retry => Some(backoff(&mut entry.failures, longest)),
+            Outcome::RetryAfter(least) => Some(backoff(&mut entry.failures, longest).max(least)),
         };
         // A failed key keeps its backoff whatever was added meanwhile: else a busy object would be retried without pause.
         let failed = matches!(outcome, Outcome::Retry | Outcome::RetryAfter(_));
@@ -362,7 +394,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             self.schedule(key.clone(), now + delay);
         }
         match again {
-            Some(urgent) if !failed => self.put(key, urgent),
+            Some(priority) if !failed => self.put(key, priority),
             _ => {
                 if self
                     .entries
@@ -371,15 +403,14 @@ impl<K: Clone + Eq + Hash> State<K> {
                 {
                     self.entries.remove(&key);
                 }
+                self.depth
             }
         }
     }
 }
 
-fn backoff(failures: &mut u32) -> Duration {
+fn backoff(failures: &mut u32, longest: Duration) -> Duration {
     let doubled = FIRST_RETRY.saturating_mul(1 << (*failures).min(16));
     *failures = failures.saturating_add(1);
-    doubled
-        .min(LONGEST_RETRY)
-        .mul_f64(rand::random_range(0.8..1.2))
+    doubled.min(longest).mul_f64(rand::random_range(0.8..1.2))
 }

@@ -184,3 +184,174 @@ async fn work_that_panics_is_tried_again_and_holds_nobody_up() {
     stop.cancel();
     task.await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_taken_by_priority_and_in_their_order_within_one() {
+    let queue = queue();
+    for (key, priority) in [
+        ("low", -5),
+        ("first", 10),
+        ("second", 10),
+        ("raised", -9),
+        ("middle", 0),
+        ("raised", 99),
+        ("second", -1),
+    ] {
+        queue.add_at(key, priority);
+    }
+    queue.add_patient("last");
+    assert_eq!(queue.len(), 6);
+    let (mut told, stop, task) = start(&queue, 1, |_| Outcome::Done);
+    for expected in ["raised", "first", "second", "middle", "low", "last"] {
+        assert_eq!(told.recv().await, Some(expected));
+    }
+    stop.cancel();
+    task.await.unwrap();
+    assert_eq!(told.recv().await, None);
+    assert!(queue.locked().entries.is_empty() && queue.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shadow_in_a_higher_line_lends_nobody_its_priority() {
+    let queue = queue();
+    queue.add_at("a", 5);
+    queue.add_at("a", 9);
+    let taken = queue.locked().take().map(|(key, ..)| key);
+    assert_eq!(taken, Some("a"));
+    queue.locked().end("a", Outcome::Done, Instant::now());
+    queue.add_at("b", 1);
+    queue.add_at("a", 0);
+    let mut order = Vec::new();
+    while let Some((key, ..)) = queue.locked().take() {
+        order.push(key);
+    }
+    assert_eq!(order, ["b", "a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_comes_back_with_the_priority_it_had() {
+    let queue = queue();
+    queue.add_at("low", -5);
+    queue.locked().take();
+    let now = Instant::now();
+    let later = Outcome::After(Duration::from_secs(1));
+    queue.locked().end("low", later, now);
+    queue.locked().promote(now + Duration::from_secs(1));
+    queue.add_at("middle", -1);
+    let mut order = Vec::new();
+    while let Some((key, ..)) = queue.locked().take() {
+        order.push(key);
+    }
+    assert_eq!(order, ["middle", "low"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deciding_is_done_one_key_at_a_time_by_priority_while_writing_goes_on() {
+    let queue = queue();
+    for (key, priority) in [("c", 1), ("a", 3), ("b", 2)] {
+        queue.add_at(key, priority);
+    }
+    let (decided, mut decisions) = mpsc::unbounded_channel();
+    let (written, mut writes) = mpsc::unbounded_channel();
+    let stop = CancellationToken::new();
+    let token = stop.clone();
+    let running = tokio::spawn({
+        let queue = queue.clone();
+        async move {
+            queue
+                .run(8, token, move |key| {
+                    decided.send(key).unwrap();
+                    let written = written.clone();
+                    async move {
+                        // The first decision takes longest to write.
+                        let pause = if key == "a" { 3 } else { 1 };
+                        tokio::time::sleep(Duration::from_secs(pause)).await;
+                        written.send(key).unwrap();
+                        Outcome::Done
+                    }
+                })
+                .await;
+        }
+    });
+    for expected in ["a", "b", "c"] {
+        assert_eq!(decisions.recv().await, Some(expected));
+    }
+    assert_eq!(writes.recv().await, Some("b"));
+    assert_eq!(writes.recv().await, Some("c"));
+    assert_eq!(writes.recv().await, Some("a"));
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_panics_stops_nobody_and_comes_back() {
+    let queue = queue();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (tell, mut told) = mpsc::unbounded_channel();
+    queue.add_at("bad", 1);
+    queue.add("good");
+    let stop = CancellationToken::new();
+    let token = stop.clone();
+    let running = tokio::spawn({
+        let queue = queue.clone();
+        async move {
+            queue
+                .run(1, token, move |key| {
+                    assert!(
+                        key != "bad" || calls.fetch_add(1, Ordering::Relaxed) > 0,
+                        "the first time"
+                    );
+                    tell.send(key).unwrap();
+                    std::future::ready(Outcome::Done)
+                })
+                .await;
+        }
+    });
+    assert_eq!(told.recv().await, Some("good"));
+    assert_eq!(told.recv().await, Some("bad"));
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_failing_keys_delay_a_good_one_not_at_all() {
+    let queue = Queue::new("test", &Metrics::new("test")).longest_retry(Duration::from_secs(10));
+    for key in 0..100 {
+        queue.add(key);
+    }
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let stop = CancellationToken::new();
+    let (token, start) = (stop.clone(), Instant::now());
+    let running = tokio::spawn({
+        let queue = queue.clone();
+        async move {
+            queue
+                .run(4, token, move |key: u32| {
+                    let tell = tell.clone();
+                    async move {
+                        if key < 100 {
+                            return Outcome::Retry;
+                        }
+                        tell.send(start.elapsed()).unwrap();
+                        Outcome::Done
+                    }
+                })
+                .await;
+        }
+    });
+    // While they fail again and again, good keys go straight through.
+    let mut then = Duration::ZERO;
+    for key in 100..160 {
+        let before = start.elapsed();
+        queue.add(key);
+        then = told.recv().await.unwrap();
+        assert_eq!(then, before, "a good key waited");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(then > Duration::from_secs(50));
+    // And none of the bad ones is later than the longest delay, with its jitter.
+    let latest = queue.locked().due.last_key_value().unwrap().0.0;
+    assert!(latest <= Instant::now() + Duration::from_secs(12));
+    stop.cancel();
+    running.await.unwrap();
+}
