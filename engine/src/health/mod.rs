@@ -23,7 +23,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use refresh::{Change, Folded, Folding, Refresh, compare, decide_refresh};
 pub use removal::{Leftovers, Removal, RemovalStep, decide_removal};
 pub use requests::{Amounts, PodParts, pod_requests};
-pub use summary::{PODS, Room, node_summary, resource_summary};
+pub use summary::{Room, node_summary, resource_summary};
 pub use taint_policy::decide_policy_taints;
 pub use taints::{decide_taints, stamp_taints};
 

@@ -7,9 +7,7 @@ use crds::cluster::{
 
 use super::requests::{Amounts, add};
 use crate::quantity::Quantity;
-
-/// The resource that counts pods.
-pub const PODS: &str = "pods";
+use crate::snapshot::PODS;
 
 /// What a member has and what its pods ask for, in sums.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use crds::policy::{Placement, SpreadFieldValue};
 use super::Term;
 use super::affinity::check_affinity;
 use super::request::Request;
+use super::room::room;
 use super::toleration::first_untolerated;
 use crate::snapshot::{ClusterView, Fleet, Name};
 use crate::trace::Trace;
@@ -94,11 +95,18 @@ fn check<'a>(
         trace.unfit_cluster(name, reason);
         fit = false;
     }
-    fit.then(|| Candidate {
+    if !fit {
+        return None;
+    }
+    Some(Candidate {
         name,
         view,
         present,
-        room: if tainted { 0 } else { room(request, view) },
+        room: if tainted {
+            0
+        } else {
+            room(request, view, trace)
+        },
         tier,
     })
 }
@@ -171,18 +179,4 @@ fn check_spread_property(placement: &Placement, view: &ClusterView) -> Option<Pl
             None
         }
     })
-}
-
-/// Room for more replicas, no more than there are in all. A cluster that has not reported its resources gets the benefit of the doubt.
-fn room(request: &Request<'_>, view: &ClusterView) -> i64 {
-    let wanted = i64::from(request.replicas.unwrap_or(0)).max(0);
-    let requests = request
-        .requests
-        .iter()
-        .map(|(resource, amount)| (resource.as_str(), *amount));
-    view.room
-        .as_ref()
-        .and_then(|room| room.replicas(requests))
-        .unwrap_or(wanted)
-        .clamp(0, wanted)
 }

@@ -14,11 +14,15 @@
 //! decision never makes a bad situation worse, and deciding again on its own result changes nothing.
 
 pub mod affinity;
+mod assumed;
 pub mod binding;
 mod divide;
+mod estimates;
 mod filter;
+mod nodes;
 mod outcome;
 mod request;
+mod room;
 mod seats;
 mod select;
 pub mod toleration;
@@ -28,8 +32,11 @@ use std::collections::BTreeSet;
 use crds::policy::{ClusterAffinity, ClusterAffinityTerm};
 use crds::work::TargetCluster;
 
+pub use assumed::{Assumed, Before, BindingName, PATIENCE, Taken};
+pub use estimates::{Answer, Estimates};
 pub use outcome::{Outcome, Placed};
 pub use request::{Mode, Request};
+pub use room::{ByNode, ComponentNeed, Estimator, Need, Needs, Requests, RoomHints, Sums};
 
 use crate::snapshot::{Fleet, Name};
 use crate::trace::reason::{KeptBecause, PlacementReason};

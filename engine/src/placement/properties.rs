@@ -41,6 +41,8 @@ impl World {
                 uid: &self.uid,
                 replicas: self.replicas,
                 requests: &[("cpu".to_owned(), Quantity::from_units(1))],
+                components: &[],
+                room: RoomHints::default(),
                 current: &self.current,
                 evictions: &self.evictions,
                 observed_affinity: None,
@@ -268,7 +270,7 @@ proptest! {
             let tainted = !view.taints.is_empty() || view.ready != Readiness::Ready;
             prop_assert!(!tainted || before.is_some(), "new in a tainted cluster");
             if let (true, Some(room)) = (world.by_room(), &view.room) {
-                let room = room.replicas([("cpu", Quantity::from_units(1))]).unwrap();
+                let room = room.free["cpu"].value();
                 let before = before.and_then(|t| t.replicas).unwrap_or(0);
                 prop_assert!(
                     i64::from(target.replicas.unwrap_or(0)) <= i64::from(before) + room,

@@ -6,6 +6,7 @@ use crds::policy::{
 };
 use crds::work::{GracefulEvictionTask, TargetCluster};
 
+use super::room::{ComponentNeed, RoomHints};
 use crate::quantity::Quantity;
 
 /// A workload to place, and where it is now.
@@ -23,6 +24,10 @@ pub struct Request<'a> {
     pub replicas: Option<i32>,
     /// What one replica requests.
     pub requests: &'a [(String, Quantity)],
+    /// The components, where the workload has several that stay together.
+    pub components: &'a [ComponentNeed],
+    /// What is known about room beside what the clusters say.
+    pub room: RoomHints<'a>,
     /// Where it is placed now.
     pub current: &'a [TargetCluster],
     /// Pending evictions.

@@ -222,6 +222,8 @@ impl Story {
                 uid: &self.uid,
                 replicas: self.replicas,
                 requests: &[("cpu".to_owned(), Quantity::from_units(1))],
+                components: &[],
+                room: RoomHints::default(),
                 current: &self.current,
                 evictions: &self.evictions,
                 observed_affinity: self.observed_affinity.as_deref(),

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::cluster::{Cluster, ResourceSummary};
+use crds::cluster::Cluster;
 use crds::{Taint, conditions, taints};
 
-use super::Name;
-use crate::quantity::Quantity;
+use super::{Name, Room};
 
 /// All member clusters by name.
 pub type Fleet = BTreeMap<Name, Arc<ClusterView>>;
@@ -122,123 +121,14 @@ impl From<&Cluster> for ClusterView {
             kinds,
             room: status
                 .and_then(|status| status.resource_summary.as_ref())
-                .map(Room::from),
+                .map(|summary| Room::of(summary, &cluster.spec.resource_models)),
         }
-    }
-}
-
-/// What is free in a cluster: allocatable, less what is allocated or about to be.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Room {
-    free: BTreeMap<String, Quantity>,
-}
-
-/// The resource that counts pods.
-const PODS: &str = "pods";
-
-impl Room {
-    /// Free amounts by resource.
-    pub fn new(free: impl IntoIterator<Item = (String, Quantity)>) -> Self {
-        Self {
-            free: free.into_iter().collect(),
-        }
-    }
-
-    /// How many replicas find room, each of which is a pod and requests these resources; `None` if nothing limits them.
-    ///
-    /// A requested resource that the cluster does not list has no room.
-    pub fn replicas<'a>(
-        &self,
-        requests: impl IntoIterator<Item = (&'a str, Quantity)>,
-    ) -> Option<i64> {
-        let pods = self.free.get(PODS).map(|free| free.value().max(0));
-        let by_request = requests
-            .into_iter()
-            .filter(|(resource, _)| *resource != PODS)
-            .filter_map(|(resource, amount)| {
-                if amount.is_zero() || amount.is_negative() {
-                    return None;
-                }
-                let free = self.free.get(resource).copied().unwrap_or(Quantity::ZERO);
-                free.times(amount)
-            })
-            .min();
-        [pods, by_request].into_iter().flatten().min()
-    }
-}
-
-impl From<&ResourceSummary> for Room {
-    fn from(summary: &ResourceSummary) -> Self {
-        let amount = |text: &str| Quantity::parse(text).ok();
-        let mut free: BTreeMap<String, Quantity> = summary
-            .allocatable
-            .iter()
-            .filter_map(|(resource, total)| Some((resource.clone(), amount(&total.0)?)))
-            .collect();
-        for used in [&summary.allocated, &summary.allocating] {
-            for (resource, part) in used {
-                if let (Some(rest), Some(part)) = (free.get_mut(resource), amount(&part.0)) {
-                    *rest -= part;
-                }
-            }
-        }
-        Self { free }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crds::Quantity as ApiQuantity;
-
     use super::*;
-
-    fn amounts(pairs: &[(&str, &str)]) -> BTreeMap<String, ApiQuantity> {
-        pairs
-            .iter()
-            .map(|(k, v)| ((*k).to_owned(), ApiQuantity((*v).to_owned())))
-            .collect()
-    }
-
-    fn room() -> Room {
-        Room::from(&ResourceSummary {
-            allocatable: amounts(&[("cpu", "4"), ("memory", "8Gi"), ("pods", "20")]),
-            allocated: amounts(&[("cpu", "1"), ("memory", "2Gi"), ("pods", "5")]),
-            allocating: amounts(&[("cpu", "500m"), ("pods", "1")]),
-            ..ResourceSummary::default()
-        })
-    }
-
-    fn replicas(requests: &[(&str, &str)]) -> Option<i64> {
-        room().replicas(
-            requests
-                .iter()
-                .map(|(resource, amount)| (*resource, Quantity::parse(amount).unwrap())),
-        )
-    }
-
-    #[test]
-    fn room_is_what_is_neither_allocated_nor_about_to_be() {
-        assert_eq!(replicas(&[("cpu", "500m")]), Some(5));
-        assert_eq!(replicas(&[("memory", "1Gi")]), Some(6));
-        assert_eq!(replicas(&[("cpu", "500m"), ("memory", "2Gi")]), Some(3));
-    }
-
-    #[test]
-    fn pods_limit_replicas_that_request_nothing() {
-        assert_eq!(replicas(&[]), Some(14));
-        assert_eq!(replicas(&[("cpu", "0")]), Some(14));
-    }
-
-    #[test]
-    fn a_resource_the_cluster_does_not_have_has_no_room() {
-        assert_eq!(replicas(&[("example.com/gpu", "1")]), Some(0));
-    }
-
-    #[test]
-    fn an_overcommitted_cluster_has_no_room_rather_than_less_than_none() {
-        let over = Room::new([("cpu".to_owned(), Quantity::parse("-1").unwrap())]);
-        assert_eq!(over.replicas([("cpu", Quantity::from_units(1))]), Some(0));
-    }
 
     #[test]
     fn a_failed_cluster_counts_as_tainted_before_anybody_has_written_the_taint() {

@@ -6,10 +6,12 @@ mod claim;
 mod cluster;
 mod name;
 mod policy;
+mod room;
 mod template;
 
 pub use claim::{Claim, ClaimMarks};
-pub use cluster::{ClusterView, Fleet, Readiness, Room};
+pub use cluster::{ClusterView, Fleet, Readiness};
 pub use name::Name;
 pub use policy::{PolicyScope, PolicyView};
+pub use room::{NodeGroup, PODS, Room};
 pub use template::{BindingView, Scheduled, TemplateView};

@@ -1,5 +1,6 @@
 //! From a sight to a plan: who owns the template, and what its binding has to be. No IO, no clock of its own.
 
+use engine::placement::RoomHints;
 use engine::placement::binding::{Plan, Situation, plan};
 use engine::policy::{Owner, decide_owner, missing_overrides};
 use engine::snapshot::{Claim, Name};
@@ -56,6 +57,7 @@ pub(crate) fn binding(
         owner,
         missing_overrides: &missing,
         fleet: &sight.fleet,
+        room: RoomHints::default(),
         now,
         new_id,
     })

@@ -75,7 +75,7 @@ impl Metrics {
             ready: Number::default(),
             nodes: Number::default(),
             ready_nodes: Number::default(),
-            resources: ["cpu", "memory", engine::health::PODS].map(resource),
+            resources: ["cpu", "memory", engine::snapshot::PODS].map(resource),
             heartbeat: Number::default(),
             probes: Family::default(),
             probe_seconds: Family::new_with_constructor(latency as fn() -> Histogram),

@@ -9,7 +9,7 @@ mod meta;
 mod status;
 mod wishes;
 
-use crds::work::{ObjectReference, ReplicaRequirements, ResourceBindingSpec};
+use crds::work::{ObjectReference, ResourceBindingSpec};
 use crds::{annotations, events};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -17,9 +17,8 @@ use serde_json::{Map, Value, json};
 
 pub use status::StatusWish;
 
-use super::{Outcome, Placed, Request};
+use super::{Needs, Outcome, Placed, Request, RoomHints};
 use crate::policy::Owner;
-use crate::quantity::Quantity;
 use crate::snapshot::{BindingView, Claim, Fleet, PolicyView, TemplateView};
 use crate::trace::reason::{PlacementReason, PolicyReason};
 use crate::trace::{Decision, EventFact, MAX_EVENT_NOTE, Subject, Trace, Verdict, bounded};
@@ -43,6 +42,8 @@ pub struct Situation<'a> {
     pub missing_overrides: &'a [String],
     /// The clusters.
     pub fleet: &'a Fleet,
+    /// What is known about room beside what the clusters say.
+    pub room: RoomHints<'a>,
     /// The time.
     pub now: Timestamp,
     /// A permanent id for a binding that has none.
@@ -281,7 +282,7 @@ fn place(
     binding: Option<&BindingView>,
     trace: &mut Trace,
 ) -> Decision<Placed> {
-    let requests = requests(spec.replica_requirements.as_ref());
+    let needs = Needs::of(spec);
     let placement = spec.placement.clone().unwrap_or_default();
     let suspended = spec
         .suspension
@@ -303,7 +304,9 @@ fn place(
             kind: &spec.resource.kind,
             uid: spec.resource.uid.as_deref().unwrap_or_default(),
             replicas: spec.replicas,
-            requests: &requests,
+            requests: &needs.requests,
+            components: &needs.components,
+            room: situation.room,
             current: &spec.clusters,
             evictions: &spec.graceful_eviction_tasks,
             observed_affinity: binding.and_then(|b| b.affinity.as_deref()),
@@ -369,15 +372,6 @@ fn outcome(
 fn placement_json(spec: &ResourceBindingSpec) -> String {
     serde_json::to_string(&spec.placement.clone().unwrap_or_default())
         .expect("a placement has string keys only, so it is JSON")
-}
-
-/// What one replica requests, as exact amounts; what cannot be read requests nothing (the API server refuses it anyway).
-fn requests(requirements: Option<&ReplicaRequirements>) -> Vec<(String, Quantity)> {
-    requirements
-        .into_iter()
-        .flat_map(|requirements| &requirements.resource_request)
-        .filter_map(|(resource, amount)| Some((resource.clone(), Quantity::parse(&amount.0).ok()?)))
-        .collect()
 }
 
 /// The reference to a template in a new binding.

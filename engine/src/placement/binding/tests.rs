@@ -97,6 +97,7 @@ impl World {
             owner: owner.as_ref(),
             missing_overrides: &[],
             fleet: &self.fleet,
+            room: RoomHints::default(),
             now: Timestamp::from_second(self.now).unwrap(),
             new_id: "id-b",
         })
@@ -410,6 +411,7 @@ fn override_policies_that_are_missing_hold_the_binding_back() {
         owner: Some(&owner),
         missing_overrides: &["small".to_owned()],
         fleet: &world.fleet,
+        room: RoomHints::default(),
         now: Timestamp::UNIX_EPOCH,
         new_id: "id",
     });
@@ -432,6 +434,7 @@ fn a_binding_of_another_controller_gets_clusters_and_nothing_else() {
         owner: None,
         missing_overrides: &[],
         fleet: &world.fleet,
+        room: RoomHints::default(),
         now: Timestamp::UNIX_EPOCH,
         new_id: "id",
     });

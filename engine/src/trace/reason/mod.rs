@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use failover::FailoverReason;
 pub use health::HealthReason;
-pub use placement::{AffinityMismatch, KeptBecause, PlacementReason};
+pub use placement::{AffinityMismatch, KeptBecause, PlacementReason, Silence};
 pub use policy::{MatchStrength, PolicyReason, SelectorMismatch};
 
 /// A reason of any room.

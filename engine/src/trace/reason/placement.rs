@@ -21,6 +21,15 @@ pub enum AffinityMismatch {
     Malformed(String),
 }
 
+/// Why an estimator gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Silence {
+    /// Not in time.
+    Late,
+    /// It could not be asked, or gave an error.
+    Failed(String),
+}
+
 /// Why a cluster keeps what it runs although it would not be chosen now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeptBecause {
@@ -101,6 +110,13 @@ pub enum PlacementReason {
     Room {
         /// How many.
         available: i64,
+    },
+    /// An estimator of room gave no answer, so the others decided.
+    EstimatorSilent {
+        /// The estimator.
+        estimator: String,
+        /// Why.
+        because: Silence,
     },
     /// The clusters together lack room.
     NotEnoughRoom {
@@ -187,6 +203,7 @@ impl PlacementReason {
             Self::NoRoom => "NoRoom",
             Self::NotNeeded => "NotNeeded",
             Self::Room { .. } => "Room",
+            Self::EstimatorSilent { .. } => "EstimatorSilent",
             Self::NotEnoughRoom { .. } => "NotEnoughRoom",
             Self::Duplicated { .. } => "Duplicated",
             Self::Weighted { .. } => "Weighted",
@@ -247,6 +264,13 @@ impl fmt::Display for PlacementReason {
             Self::NoRoom => f.write_str("has no room for another replica"),
             Self::NotNeeded => f.write_str("is not needed, other clusters take all replicas"),
             Self::Room { available } => write!(f, "has room for {available} replicas"),
+            Self::EstimatorSilent { estimator, because } => {
+                write!(f, "was not estimated by {estimator}: ")?;
+                match because {
+                    Silence::Late => f.write_str("no answer in time"),
+                    Silence::Failed(why) => f.write_str(why),
+                }
+            }
             Self::NotEnoughRoom { available, wanted } => write!(
                 f,
                 "Clusters available replicas {available} are not enough to schedule {wanted}."
