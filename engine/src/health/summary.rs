@@ -67,15 +67,15 @@ pub fn resource_summary(room: &Room, spec: &ClusterSpec) -> ResourceSummary {
     }
 }
 
-/// Each node counts for the highest grade whose every range it reaches; a node below the lowest grade counts for none.
+/// Each node counts once: for the highest grade whose every range it reaches. What is too small for any, the lowest takes in.
 fn count_models(models: &[ResourceModel], nodes: &[Amounts]) -> Vec<AllocatableModeling> {
     let mut models: Vec<&ResourceModel> = models.iter().collect();
     models.sort_by_key(|model| model.grade);
     let mut counts = vec![0_i32; models.len()];
     for node in nodes {
         let grade = models.iter().rposition(|model| reaches(model, node));
-        if let Some(grade) = grade {
-            counts[grade] = counts[grade].saturating_add(1);
+        if let Some(count) = counts.get_mut(grade.unwrap_or(0)) {
+            *count = count.saturating_add(1);
         }
     }
     models

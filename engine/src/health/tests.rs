@@ -451,7 +451,11 @@ fn nodes_are_counted_by_the_highest_grade_they_reach() {
         .iter()
         .map(|modeling| (modeling.grade, modeling.count))
         .collect();
-    assert_eq!(counts, [(0, 0), (1, 1), (2, 1)]);
+    assert_eq!(
+        counts,
+        [(0, 1), (1, 1), (2, 1)],
+        "the full one is among the lowest"
+    );
 }
 
 proptest! {

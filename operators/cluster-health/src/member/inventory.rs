@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use engine::health::{Amounts, PodParts, Room, pod_requests};
+use engine::quantity::Quantity;
+use engine::snapshot::PODS;
 use serde::Deserialize;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -95,9 +97,19 @@ impl PodView {
 pub(super) struct NodeView {
     /// Its name.
     pub(super) metadata: ObjectMeta,
+    /// Whether it takes pods.
+    #[serde(default)]
+    pub(super) spec: NodeSpec,
     /// What it offers, and whether it is ready.
     #[serde(default)]
     pub(super) status: NodeStatus,
+}
+
+/// Whether a node takes pods.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NodeSpec {
+    unschedulable: bool,
 }
 
 /// What a node offers, and whether it is ready.
@@ -183,9 +195,12 @@ pub(super) struct Pods {
     classes: Vec<Class>,
     class_numbers: BTreeMap<Vec<(String, i128)>, u32>,
     free_classes: Vec<u32>,
-    nodes: Vec<String>,
+    loads: Vec<Load>,
     node_numbers: HashMap<String, u32>,
 }
+
+/// What the pods on one node ask for, the pods counted as `pods`.
+type Load = Amounts;
 
 impl Pods {
     /// Takes in a pod as it is now; says whether that changes a sum.
@@ -207,6 +222,7 @@ impl Pods {
             return false;
         }
         *self.classes[class as usize].count(node) += 1;
+        self.load(place, 1);
         if let Some(before) = before {
             self.leave(before);
         }
@@ -226,7 +242,29 @@ impl Pods {
         place.is_some()
     }
 
+    /// Adds a pod to the load of its node, or takes it off.
+    fn load(&mut self, place: Place, sign: i64) {
+        let Some(load) = self.loads.get_mut(place.node as usize) else {
+            return;
+        };
+        let pod = Quantity::from_units(1);
+        let requests = &self.classes[place.class as usize].requests;
+        let requests = requests
+            .iter()
+            .map(|(name, amount)| (name.as_str(), *amount));
+        for (resource, amount) in requests.chain([(PODS, pod)]) {
+            match load.get_mut(resource) {
+                Some(sum) => *sum += amount * sign,
+                None => {
+                    load.insert(resource.to_owned(), amount * sign);
+                }
+            }
+        }
+        load.retain(|_, sum| !sum.is_zero());
+    }
+
     fn leave(&mut self, place: Place) {
+        self.load(place, -1);
         let class = &mut self.classes[place.class as usize];
         *class.count(place.node) -= 1;
         if class.on_nodes == 0 && class.waiting == 0 {
@@ -260,24 +298,16 @@ impl Pods {
         if let Some(number) = self.node_numbers.get(name) {
             return *number;
         }
-        let number = u32::try_from(self.nodes.len()).expect("a cluster has fewer than 2³² nodes");
-        self.nodes.push(name.to_owned());
+        let number = u32::try_from(self.loads.len()).expect("a cluster has fewer than 2³² nodes");
+        self.loads.push(Load::new());
         self.node_numbers.insert(name.to_owned(), number);
         number
     }
 
-    /// What the pods on each node ask for.
-    fn by_node(&self) -> HashMap<&str, Amounts> {
-        let mut used: HashMap<&str, Amounts> = HashMap::new();
-        for place in self.places.values().filter(|place| place.node != NO_NODE) {
-            let used = used
-                .entry(self.nodes[place.node as usize].as_str())
-                .or_default();
-            for (resource, amount) in &self.classes[place.class as usize].requests {
-                *used.entry(resource.clone()).or_default() += *amount;
-            }
-        }
-        used
+    /// What the pods on a node ask for.
+    fn on_node(&self, name: &str) -> Option<&Load> {
+        let number = self.node_numbers.get(name)?;
+        self.loads.get(*number as usize)
     }
 }
 
@@ -299,6 +329,26 @@ fn uid(meta: &ObjectMeta) -> Option<Uid> {
 struct Node {
     allocatable: Amounts,
     ready: bool,
+    unschedulable: bool,
+}
+
+impl Node {
+    /// What is free for more pods beside those on it; nothing on a node that takes none.
+    fn free(&self, load: Option<&Load>) -> Amounts {
+        if !self.ready || self.unschedulable {
+            return Amounts::new();
+        }
+        let mut free = self.allocatable.clone();
+        for (resource, amount) in load.into_iter().flatten() {
+            if let Some(free) = free.get_mut(resource) {
+                *free -= *amount;
+            }
+        }
+        if free.get(PODS).is_some_and(|pods| *pods <= Quantity::ZERO) {
+            return Amounts::new();
+        }
+        free
+    }
 }
 
 /// All nodes of a member.
@@ -319,6 +369,7 @@ impl Nodes {
         let node = Node {
             allocatable: view.status.allocatable,
             ready,
+            unschedulable: view.spec.unschedulable,
         };
         let changed = self.0.get(&name) != Some(&node);
         self.0.insert(name, node);
@@ -358,16 +409,7 @@ pub(super) fn room(nodes: &Nodes, pods: &Pods, by_node: bool) -> Room {
         }
     }
     if by_node {
-        let used = pods.by_node();
-        let free = |(name, node): (&String, &Node)| {
-            let mut free = node.allocatable.clone();
-            for (resource, amount) in used.get(name.as_str()).into_iter().flatten() {
-                if let Some(free) = free.get_mut(resource) {
-                    *free -= *amount;
-                }
-            }
-            free
-        };
+        let free = |(name, node): (&String, &Node)| node.free(pods.on_node(name));
         room.free = nodes.0.iter().map(free).collect();
     }
     room
@@ -441,14 +483,48 @@ mod tests {
             sums(&room(&nodes, &pods, false)),
             json!([two, {"cpu": "500m", "pods": "1"}, {}])
         );
-        let free: Vec<String> = room(&nodes, &pods, true)
-            .free
-            .iter()
-            .map(|free| free["cpu"].to_string())
-            .collect();
-        assert_eq!(free, ["3500m", "4"]);
+        assert_eq!(free(&nodes, &pods), ["3500m", "none"], "n2 is not ready");
         assert!(nodes.delete(&node("n2", "4", "False")));
         assert_eq!(nodes.total(), 1);
+    }
+
+    /// The CPU that is free on each node.
+    fn free(nodes: &Nodes, pods: &Pods) -> Vec<String> {
+        let free = |free: &Amounts| {
+            free.get("cpu")
+                .map_or("none".to_owned(), Quantity::to_string)
+        };
+        room(nodes, pods, true).free.iter().map(free).collect()
+    }
+
+    #[test]
+    fn every_node_has_what_its_own_pods_leave() {
+        let (mut nodes, mut pods) = (Nodes::default(), Pods::default());
+        for name in ["n1", "n2", "n3"] {
+            nodes.apply(node(name, "4", "True"));
+        }
+        for number in 0..10 {
+            pods.apply(&pod(number, Some("n1"), "100m", "Running"));
+        }
+        pods.apply(&pod(10, Some("n2"), "3", "Running"));
+        assert_eq!(
+            free(&nodes, &pods),
+            ["none", "1", "4"],
+            "n1 has ten pods, and takes no more"
+        );
+
+        pods.apply(&pod(0, Some("n1"), "100m", "Succeeded"));
+        pods.delete(&pod(10, Some("n2"), "3", "Running"));
+        assert_eq!(free(&nodes, &pods), ["3100m", "4", "4"]);
+        assert!(
+            pods.on_node("n2").is_some_and(Amounts::is_empty),
+            "nothing is left over"
+        );
+
+        let mut cordoned = node("n3", "4", "True");
+        cordoned.spec.unschedulable = true;
+        assert!(nodes.apply(cordoned));
+        assert_eq!(free(&nodes, &pods), ["3100m", "4", "none"]);
     }
 
     #[test]
