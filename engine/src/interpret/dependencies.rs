@@ -72,6 +72,13 @@ pub fn dependencies(template: &Value) -> Vec<Dependency> {
     found.list(namespace)
 }
 
+/// What a pod of this spec refers to in its namespace.
+pub(super) fn of_pod(pod: &Value, namespace: &str) -> Vec<Dependency> {
+    let mut found = Found::default();
+    found.pod(pod);
+    found.list(namespace)
+}
+
 /// Kinds and names.
 #[derive(Default)]
 struct Found(BTreeSet<(&'static str, String)>);

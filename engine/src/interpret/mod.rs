@@ -4,8 +4,10 @@
 //! its kind does not have is left as it is.
 
 mod allocation;
+pub mod custom;
 mod dependencies;
 mod health;
+pub mod lua;
 mod pod;
 mod prune;
 mod reflect;
