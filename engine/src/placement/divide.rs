@@ -3,14 +3,16 @@
 //! By room (`Dynamic`, `Aggregated`) what runs stays: scaling up spreads only what is added, scaling down takes from each in proportion.
 //! Only a request for a fresh result, or bounds that no longer hold, divide everything anew.
 
+use std::cmp::Reverse;
+
 use crds::work::TargetCluster;
 
 use super::affinity::check_affinity;
 use super::filter::Candidate;
 use super::outcome::Failure;
 use super::request::{Mode, Request, static_weight};
-use super::seats::{Party, Tie, allocate};
-use super::select::{Selected, note_room};
+use super::seats::{Party, allocate, rank};
+use super::select::{Selected, least_clusters, note_room};
 use crate::trace::Trace;
 use crate::trace::reason::PlacementReason;
 
@@ -21,7 +23,8 @@ pub(super) fn divide(
     trace: &mut Trace,
 ) -> Result<Vec<TargetCluster>, Failure> {
     let mut targets = match (request.replicas, request.mode()) {
-        (None, _) => copy(selected, trace),
+        (_, Mode::Together) => together(request, selected, trace),
+        (None, _) => copy(request, selected, trace),
         (Some(replicas), Mode::Duplicated) => duplicate(replicas, selected, trace),
         (Some(replicas), Mode::Static(rules)) => {
             let weights: Vec<i64> = selected
@@ -53,15 +56,36 @@ fn target(candidate: &Candidate<'_>, replicas: Option<i32>) -> TargetCluster {
     }
 }
 
-fn copy(selected: &Selected<'_>, trace: &mut Trace) -> Vec<TargetCluster> {
+fn copy(request: &Request<'_>, selected: &Selected<'_>, trace: &mut Trace) -> Vec<TargetCluster> {
     selected
         .clusters
         .iter()
         .map(|candidate| {
             trace.note_cluster(candidate.name, PlacementReason::Copied);
-            target(candidate, None)
+            TargetCluster {
+                components: request.all_components(),
+                ..target(candidate, None)
+            }
         })
         .collect()
+}
+
+/// All components go to the best cluster; [`select`](super::select) leaves only those with room for all of them.
+fn together(
+    request: &Request<'_>,
+    selected: &Selected<'_>,
+    trace: &mut Trace,
+) -> Vec<TargetCluster> {
+    let best = selected.clusters.first();
+    best.map(|candidate| {
+        trace.note_cluster(candidate.name, PlacementReason::Together);
+        TargetCluster {
+            components: request.all_components(),
+            ..target(candidate, None)
+        }
+    })
+    .into_iter()
+    .collect()
 }
 
 fn duplicate(replicas: i32, selected: &Selected<'_>, trace: &mut Trace) -> Vec<TargetCluster> {
@@ -88,11 +112,12 @@ fn by_weight(
     let sum: i64 = (0..weights.len())
         .map(weight_of)
         .fold(0, i64::saturating_add);
+    let floors = heaviest(request, selected, least_clusters(request, total), weight_of);
     let shares = share(total, request.uid, selected, |index, _| {
         Some(Start {
             weight: weight_of(index),
             cap: i64::MAX,
-            seats: 0,
+            seats: i64::from(floors.contains(&index)),
         })
     });
     let mut targets = Vec::new();
@@ -117,6 +142,24 @@ fn by_weight(
         }
     }
     targets
+}
+
+/// So many clusters of those with weight, the heaviest first.
+fn heaviest(
+    request: &Request<'_>,
+    selected: &Selected<'_>,
+    count: usize,
+    weight_of: impl Fn(usize) -> i64,
+) -> Vec<usize> {
+    let mut indexes: Vec<usize> = (0..selected.clusters.len())
+        .filter(|index| weight_of(*index) > 0)
+        .collect();
+    indexes.sort_by_key(|index| {
+        let rank = rank(request.uid, selected.clusters[*index].name);
+        Reverse((weight_of(*index), rank))
+    });
+    indexes.truncate(count);
+    indexes
 }
 
 /// A cluster that gets no replica is no target – except that scaling to zero removes no copy.
@@ -171,7 +214,7 @@ fn by_room(
                 replicas: narrow(*replicas),
                 before,
             },
-            Mode::Dynamic | Mode::Static(_) | Mode::Duplicated => PlacementReason::Weighted {
+            _ => PlacementReason::Weighted {
                 replicas: narrow(*replicas),
                 weight: candidate.capacity(),
                 sum: result.sum,
@@ -219,7 +262,7 @@ fn scale_up(
         let take = rest.min(tier_room);
         let chosen = match request.mode() {
             Mode::Aggregated => fewest(&in_tier, take, |index| left(index, &seats)),
-            Mode::Dynamic | Mode::Static(_) | Mode::Duplicated => in_tier,
+            _ => in_tier,
         };
         let shares = share(take, request.uid, selected, |index, _| {
             chosen.contains(&index).then(|| Start {
@@ -290,17 +333,22 @@ fn share(
     selected: &Selected<'_>,
     start: impl Fn(usize, &Candidate<'_>) -> Option<Start>,
 ) -> Shares {
-    let mut indexes: Vec<usize> = (0..selected.clusters.len()).collect();
-    indexes.sort_by_key(|index| selected.clusters[*index].name);
-    let (indexes, mut parties): (Vec<usize>, Vec<Party>) = indexes
-        .into_iter()
-        .filter_map(|index| {
-            let candidate = &selected.clusters[index];
+    let (indexes, mut parties): (Vec<usize>, Vec<Party>) = selected
+        .clusters
+        .iter()
+        .enumerate()
+        .filter_map(|(index, candidate)| {
             let Start { weight, cap, seats } = start(index, candidate)?;
-            Some((index, Party { weight, cap, seats }))
+            let party = Party {
+                weight,
+                cap,
+                seats,
+                rank: rank(uid, candidate.name),
+            };
+            Some((index, party))
         })
         .unzip();
-    allocate(total, &mut parties, Tie::of(uid));
+    allocate(total, &mut parties);
     let sum = parties
         .iter()
         .fold(0, |sum: i64, party| sum.saturating_add(party.weight));

@@ -187,6 +187,9 @@ fn try_term(
 /// Replicas that are divided are not divided again merely because a cluster came, or has more room than before. What is
 /// copied everywhere follows the fleet, so it is decided anew each time (and comes out the same if nothing changed).
 fn settled(request: &Request<'_>, fleet: &Fleet) -> Option<Placed> {
+    if request.mode() == Mode::Together {
+        return settled_together(request, fleet);
+    }
     let replicas = i64::from(request.replicas?);
     if request.fresh || !request.placement_unchanged || !request.mode().divides() {
         return None;
@@ -210,6 +213,27 @@ fn settled(request: &Request<'_>, fleet: &Fleet) -> Option<Placed> {
         affinity: term.name.map(str::to_owned),
         ..Placed::unchanged(request, Outcome::Success)
     })
+}
+
+/// The present result of components that stay together, if all of them run in one cluster that may run them.
+fn settled_together(request: &Request<'_>, fleet: &Fleet) -> Option<Placed> {
+    let [target] = request.current else {
+        return None;
+    };
+    if request.fresh || !request.placement_unchanged || request.current_in(&target.name) != Some(1)
+    {
+        return None;
+    }
+    let terms = Term::of(request);
+    let term = &terms[first_term(request, &terms)];
+    let mut unused = Trace::new();
+    filter::candidates(request, fleet, term, &mut unused)
+        .iter()
+        .any(|candidate| *candidate.name == target.name.as_str())
+        .then(|| Placed {
+            affinity: term.name.map(str::to_owned),
+            ..Placed::unchanged(request, Outcome::Success)
+        })
 }
 
 /// Whether any affinity of the placement still wants the copy in a cluster, which exists and is to stay.
@@ -286,8 +310,12 @@ fn note_unknown_names(request: &Request<'_>, fleet: &Fleet, trace: &mut Trace) {
 }
 
 #[cfg(test)]
+mod division_tests;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod story;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod together_tests;

@@ -143,6 +143,12 @@ impl Decision<Placed> {
         format!("{{{}}}", clusters.join(", "))
     }
 
+    /// Whether it is a set of components that finds no room.
+    fn lacks_room_together(&self) -> bool {
+        let mut reasons = self.trace.steps.iter().map(|step| step.verdict.reason());
+        reasons.any(|reason| matches!(reason, Reason::Placement(PlacementReason::NoRoomTogether)))
+    }
+
     fn words(&self) -> String {
         let headline = match &self.want.outcome {
             Outcome::Success | Outcome::Suspended => {
@@ -159,10 +165,13 @@ impl Decision<Placed> {
                 };
             }
             Outcome::NoClusterFit => format!("0/{} clusters are available", self.want.available),
+            Outcome::Unschedulable { .. } if self.lacks_room_together() => {
+                "No cluster has room for all components".to_owned()
+            }
             Outcome::Unschedulable { available, wanted } => format!(
                 "Clusters available replicas {available} are not enough to schedule {wanted}"
             ),
-            Outcome::Unsupported => PlacementReason::SpreadUnsupported.to_string(),
+            Outcome::Unsupported => "The placement cannot be carried out".to_owned(),
         };
         // Why there are too few groups, or what the affinity groups were, concerns the whole.
         let remarks: Vec<String> = self

@@ -4,7 +4,7 @@ use crds::policy::{
     ClusterAffinity, Placement, ReplicaDivisionPreference, ReplicaSchedulingType,
     StaticClusterWeight,
 };
-use crds::work::{GracefulEvictionTask, TargetCluster};
+use crds::work::{GracefulEvictionTask, TargetCluster, TargetComponent};
 
 use super::room::{ComponentNeed, RoomHints};
 use crate::quantity::Quantity;
@@ -53,6 +53,8 @@ pub enum Mode<'a> {
     Dynamic,
     /// Packed into few clusters.
     Aggregated,
+    /// All components in one cluster, where there is room for all of them.
+    Together,
 }
 
 impl Mode<'_> {
@@ -63,17 +65,42 @@ impl Mode<'_> {
 
     /// Whether room in the clusters matters.
     pub fn needs_room(self) -> bool {
-        matches!(self, Self::Dynamic | Self::Aggregated)
+        matches!(self, Self::Dynamic | Self::Aggregated | Self::Together)
     }
 }
 
 impl<'a> Request<'a> {
-    /// How replicas are handed out. A kind without replicas is copied.
+    /// A workload of no kind in particular, without replicas, that runs nowhere yet.
+    pub fn new(placement: &'a Placement) -> Self {
+        Self {
+            placement,
+            api_version: "",
+            kind: "",
+            uid: "",
+            replicas: None,
+            requests: &[],
+            components: &[],
+            room: RoomHints::default(),
+            current: &[],
+            evictions: &[],
+            observed_affinity: None,
+            placement_unchanged: true,
+            fresh: false,
+            suspended: false,
+        }
+    }
+
+    /// How replicas are handed out. A kind without replicas is copied; components are not divided, but may be kept together.
     pub fn mode(&self) -> Mode<'a> {
+        let counts = self.replicas.is_some() || !self.components.is_empty();
         let strategy = match &self.placement.replica_scheduling {
-            Some(strategy) if self.replicas.is_some() => strategy,
+            Some(strategy) if counts => strategy,
             _ => return Mode::Duplicated,
         };
+        let divided = strategy.replica_scheduling_type == ReplicaSchedulingType::Divided;
+        if divided && !self.components.is_empty() {
+            return Mode::Together;
+        }
         match (
             strategy.replica_scheduling_type,
             strategy.replica_division_preference,
@@ -92,12 +119,28 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Replicas in a cluster now; `None` if it is not a target.
+    /// Units in a cluster now, that is replicas or the whole set of components; `None` if it is not a target.
     pub fn current_in(&self, cluster: &str) -> Option<i64> {
-        self.current
-            .iter()
-            .find(|target| target.name == cluster)
-            .map(|target| i64::from(target.replicas.unwrap_or(0)))
+        let target = self.target(cluster)?;
+        Some(if self.components.is_empty() {
+            i64::from(target.replicas.unwrap_or(0))
+        } else {
+            i64::from(target.components == self.all_components())
+        })
+    }
+
+    /// The cluster as a target now.
+    pub(super) fn target(&self, cluster: &str) -> Option<&'a TargetCluster> {
+        self.current.iter().find(|target| target.name == cluster)
+    }
+
+    /// All components with their replicas.
+    pub(super) fn all_components(&self) -> Vec<TargetComponent> {
+        let component = |need: &ComponentNeed| TargetComponent {
+            name: need.name.clone(),
+            replicas: need.replicas,
+        };
+        self.components.iter().map(component).collect()
     }
 
     /// Replicas in all clusters now.

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use crds::Quantity as ApiQuantity;
-use crds::work::{Component, ResourceBindingSpec};
+use crds::work::{Component, ResourceBindingSpec, TargetCluster};
 
 use super::assumed::{Assumed, Taken};
 use super::estimates::Estimates;
@@ -90,7 +90,7 @@ fn amounts(requests: &BTreeMap<String, ApiQuantity>) -> Vec<(String, Quantity)> 
 #[derive(Clone, Copy, Debug)]
 pub struct Need<'a> {
     requests: &'a Requests,
-    components: &'a [ComponentNeed],
+    components: Option<&'a [ComponentNeed]>,
     wanted: i64,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Need<'a> {
     pub fn replicas(requests: &'a Requests, wanted: i64) -> Self {
         Self {
             requests,
-            components: &[],
+            components: None,
             wanted,
         }
     }
@@ -136,7 +136,7 @@ impl<'a> Need<'a> {
     pub fn set(components: &'a [ComponentNeed]) -> Self {
         Self {
             requests: &[],
-            components,
+            components: Some(components),
             wanted: 1,
         }
     }
@@ -151,6 +151,11 @@ impl<'a> Need<'a> {
         }
     }
 
+    /// Whether there is nothing to find room for.
+    fn is_nothing(&self) -> bool {
+        self.wanted == 0 || self.pods().all(|(count, _)| count == 0)
+    }
+
     /// How many units are wanted; more room than that is of no interest.
     pub fn wanted(&self) -> i64 {
         self.wanted
@@ -158,20 +163,20 @@ impl<'a> Need<'a> {
 
     /// What one replica requests; `None` for a workload of components.
     pub(super) fn of_replica(&self) -> Option<&'a Requests> {
-        self.components.is_empty().then_some(self.requests)
+        self.components.is_none().then_some(self.requests)
     }
 
     /// What one replica of a component requests.
     pub(super) fn of_component(&self, name: &str) -> Option<&'a Requests> {
-        let mut components = self.components.iter();
+        let mut components = self.components?.iter();
         let component = components.find(|component| component.name == name)?;
         Some(&component.requests)
     }
 
     /// The pods of one unit: how many, and what each requests.
     pub fn pods(&self) -> impl Iterator<Item = (i64, &'a Requests)> + use<'a> {
-        let single = self.components.is_empty().then_some((1, self.requests));
-        let components = self.components.iter().map(|component| {
+        let single = self.of_replica().map(|requests| (1, requests));
+        let components = self.components.into_iter().flatten().map(|component| {
             let replicas = i64::from(component.replicas).max(0);
             (replicas, component.requests.as_slice())
         });
@@ -179,9 +184,35 @@ impl<'a> Need<'a> {
     }
 }
 
-/// Room for so many more units, no more than are wanted.
+/// What components have to grow by, where they run already.
+fn growth(components: &[ComponentNeed], target: &TargetCluster) -> Vec<ComponentNeed> {
+    let running = |name: &str| {
+        let component = target.components.iter().find(|one| one.name == name);
+        component.map_or(0, |component| component.replicas)
+    };
+    components
+        .iter()
+        .map(|component| ComponentNeed {
+            replicas: component.replicas - running(&component.name),
+            ..component.clone()
+        })
+        .filter(|component| component.replicas > 0)
+        .collect()
+}
+
+/// Room for so many more units, no more than are wanted. A set of components that runs in the cluster needs room only to grow.
 pub(super) fn room(request: &Request<'_>, view: &ClusterView, trace: &mut Trace) -> i64 {
-    let need = Need::of(request);
+    let more;
+    let need = match request.target(&view.name) {
+        Some(target) if !request.components.is_empty() => {
+            more = growth(request.components, target);
+            Need::set(&more)
+        }
+        _ => Need::of(request),
+    };
+    if need.is_nothing() {
+        return need.wanted;
+    }
     let RoomHints { assumed, estimates } = request.room;
     if let Some(estimates) = estimates {
         for (estimator, because) in estimates.silent(&view.name) {
@@ -273,8 +304,8 @@ impl Estimator for ByNode {
                 nodes.place(requests, count);
             }
         }
-        if need.components.is_empty() {
-            return Some(nodes.fits(need.requests));
+        if let Some(requests) = need.of_replica() {
+            return Some(nodes.fits(requests));
         }
         let all_placed = |nodes: &mut Nodes<'_>| {
             need.pods()

@@ -1,8 +1,11 @@
 //! Hands out replicas by weight: the Sainte-Laguë method, with an upper bound for each cluster.
 //!
-//! The next replica goes to the cluster with the greatest `weight / (2·replicas + 1)`. Ties go to the one with fewer replicas, then
-//! by name – ascending for one half of all workloads and descending for the other, so that over many workloads no cluster is
-//! favoured by its name.
+//! The next replica goes to the cluster with the greatest `weight / (2·replicas + 1)`. So the division comes as close to the weights as
+//! whole replicas can (by the squares of the differences), one replica more changes one cluster only, and light clusters are not starved:
+//! 2 replicas by 2 : 1 are 1 and 1.
+//!
+//! Ties go to the cluster with fewer replicas, then to the one with the higher [`rank`], which each workload gives each cluster
+//! by chance: one workload always divides the same way, and over many workloads no cluster is favoured.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -15,40 +18,32 @@ pub(super) struct Party {
     pub(super) cap: i64,
     /// Replicas so far.
     pub(super) seats: i64,
+    /// The higher wins ties.
+    pub(super) rank: u64,
 }
 
-/// In which order names win ties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tie {
-    Ascending,
-    Descending,
-}
-
-impl Tie {
-    /// By the parity of the FNV-1a hash of the workload's uid.
-    pub(super) fn of(uid: &str) -> Self {
-        let hash = uid.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        });
-        if hash.is_multiple_of(2) {
-            Self::Ascending
-        } else {
-            Self::Descending
-        }
-    }
+/// By chance, but the same each time: a hash of the workload's uid and the cluster's name (FNV-1a, then mixed so that names that differ
+/// in one letter differ in every bit). It does not depend on which other clusters there are.
+pub(super) fn rank(uid: &str, cluster: &str) -> u64 {
+    let bytes = uid.bytes().chain([0xff]).chain(cluster.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mixed = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ (mixed >> 33)
 }
 
 /// Hands out replicas until all parties together have `total`, and returns how many found no place.
 ///
-/// Parties come sorted by name. Seats that a party has to begin with stay (at most one each, and at most `total` in all).
-pub(super) fn allocate(total: i64, parties: &mut [Party], tie: Tie) -> i64 {
+/// Seats that a party has to begin with stay (at most one each, and at most `total` in all).
+pub(super) fn allocate(total: i64, parties: &mut [Party]) -> i64 {
     prefill(total, parties);
     let mut rest = total - parties.iter().map(|party| party.seats).sum::<i64>();
     let mut heap: BinaryHeap<Claim> = parties
         .iter()
         .enumerate()
         .filter(|(_, party)| party.weight > 0 && party.seats < party.cap)
-        .map(|(index, party)| Claim::new(index, party, tie))
+        .map(|(index, party)| Claim::new(index, party))
         .collect();
     while rest > 0 {
         let Some(next) = heap.pop() else {
@@ -90,20 +85,16 @@ struct Claim {
     index: usize,
     weight: i64,
     seats: i64,
-    /// Rank by name; greater wins.
-    rank: usize,
+    rank: u64,
 }
 
 impl Claim {
-    fn new(index: usize, party: &Party, tie: Tie) -> Self {
+    fn new(index: usize, party: &Party) -> Self {
         Self {
             index,
             weight: party.weight,
             seats: party.seats,
-            rank: match tie {
-                Tie::Ascending => usize::MAX - index,
-                Tie::Descending => index,
-            },
+            rank: party.rank,
         }
     }
 }
@@ -115,6 +106,7 @@ impl Ord for Claim {
         own.cmp(&others)
             .then_with(|| other.seats.cmp(&self.seats))
             .then_with(|| self.rank.cmp(&other.rank))
+            .then_with(|| other.index.cmp(&self.index))
     }
 }
 
@@ -138,70 +130,75 @@ mod tests {
 
     use super::*;
 
-    fn shares(total: i64, weights: &[(&'static str, i64)], tie: Tie) -> Vec<i64> {
+    /// In a tie the party that comes first wins.
+    fn party(index: usize, weight: i64, cap: i64, seats: i64) -> Party {
+        let rank = u64::MAX - u64::try_from(index).unwrap();
+        Party {
+            weight,
+            cap,
+            seats,
+            rank,
+        }
+    }
+
+    fn shares(total: i64, weights: &[i64]) -> Vec<i64> {
         let mut parties: Vec<Party> = weights
             .iter()
-            .map(|(_, weight)| Party {
-                weight: *weight,
-                cap: i64::MAX,
-                seats: 0,
-            })
+            .enumerate()
+            .map(|(index, weight)| party(index, *weight, i64::MAX, 0))
             .collect();
-        assert_eq!(allocate(total, &mut parties, tie), 0);
+        assert_eq!(allocate(total, &mut parties), 0);
         parties.iter().map(|party| party.seats).collect()
     }
 
     #[test]
     fn a_small_total_does_not_starve_the_lighter_cluster() {
-        assert_eq!(shares(2, &[("a", 2), ("b", 1)], Tie::Ascending), [1, 1]);
-        assert_eq!(shares(3, &[("a", 2), ("b", 1)], Tie::Ascending), [2, 1]);
-        assert_eq!(shares(9, &[("a", 1), ("b", 2)], Tie::Ascending), [3, 6]);
-        assert_eq!(shares(7, &[("a", 5), ("b", 2)], Tie::Ascending), [5, 2]);
+        assert_eq!(shares(2, &[2, 1]), [1, 1]);
+        assert_eq!(shares(3, &[2, 1]), [2, 1]);
+        assert_eq!(shares(9, &[1, 2]), [3, 6]);
+        assert_eq!(shares(7, &[5, 2]), [5, 2]);
     }
 
     #[test]
     fn the_textbook_example_of_the_method() {
-        let parties = [("a", 100_000), ("b", 80_000), ("c", 30_000), ("d", 20_000)];
-        assert_eq!(shares(8, &parties, Tie::Ascending), [3, 3, 1, 1]);
+        assert_eq!(shares(8, &[100_000, 80_000, 30_000, 20_000]), [3, 3, 1, 1]);
     }
 
     #[test]
-    fn the_remainder_of_equal_weights_depends_on_the_workload() {
-        let equal = [("a", 1), ("b", 1)];
-        assert_eq!(shares(3, &equal, Tie::Ascending), [2, 1]);
-        assert_eq!(shares(3, &equal, Tie::Descending), [1, 2]);
-        let ascending = (0..1000)
-            .filter(|n| Tie::of(&format!("uid-{n}")) == Tie::Ascending)
-            .count();
-        assert!((400..600).contains(&ascending), "{ascending} of 1000");
+    fn the_higher_rank_wins_a_tie() {
+        assert_eq!(shares(3, &[1, 1]), [2, 1]);
+        let mut turned = [party(1, 1, 9, 0), party(0, 1, 9, 0)];
+        allocate(3, &mut turned);
+        assert_eq!(turned.map(|party| party.seats), [1, 2]);
     }
 
     #[test]
     fn what_exceeds_the_bounds_is_left_over() {
-        let mut parties = vec![
-            Party {
-                weight: 5,
-                cap: 2,
-                seats: 0,
-            },
-            Party {
-                weight: 0,
-                cap: 9,
-                seats: 0,
-            },
-        ];
-        assert_eq!(allocate(4, &mut parties, Tie::Ascending), 2);
+        let mut parties = [party(0, 5, 2, 0), party(1, 0, 9, 0)];
+        assert_eq!(allocate(4, &mut parties), 2);
     }
 
     #[test]
     fn two_thousand_million_replicas_take_no_time() {
         assert_eq!(
-            shares(i64::from(i32::MAX), &[("a", 1), ("b", 1)], Tie::Ascending),
+            shares(i64::from(i32::MAX), &[1, 1]),
             [1_073_741_824, 1_073_741_823]
         );
     }
 
     proptest! {
+        #[test]
+        fn one_replica_more_changes_one_cluster_only(
+            total in 0_i64..200,
+            weights in prop::collection::vec(1_i64..50, 1..8),
+        ) {
+            let before = shares(total, &weights);
+            let after = shares(total + 1, &weights);
+            let added: Vec<i64> = before.iter().zip(&after).map(|(b, a)| a - b).collect();
+            prop_assert_eq!(added.iter().filter(|more| **more == 1).count(), 1);
+            prop_assert!(added.iter().all(|more| (0..=1).contains(more)), "{:?}", added);
+        }
+
         #[test]
         fn the_short_cut_changes_no_result(
             total in 0_i64..400,
@@ -210,20 +207,19 @@ mod tests {
             let parties: Vec<Party> = weights
                 .iter()
                 .enumerate()
-                .map(|(index, (weight, cap, start))| Party {
-                    weight: *weight,
-                    cap: *cap,
-                    seats: i64::from(*start && i64::try_from(index).unwrap() < total),
+                .map(|(index, (weight, cap, start))| {
+                    let seats = *start && i64::try_from(index).unwrap() < total;
+                    party(index, *weight, *cap, i64::from(seats))
                 })
                 .collect();
             let mut fast = parties.clone();
-            let left = allocate(total, &mut fast, Tie::Ascending);
+            let left = allocate(total, &mut fast);
             let mut slow = parties;
             let mut rest = total - slow.iter().map(|p| p.seats).sum::<i64>();
             while rest > 0 {
                 let best = (0..slow.len())
                     .filter(|i| slow[*i].seats < slow[*i].cap)
-                    .max_by_key(|i| Claim::new(*i, &slow[*i], Tie::Ascending));
+                    .max_by_key(|i| Claim::new(*i, &slow[*i]));
                 let Some(best) = best else { break };
                 slow[best].seats += 1;
                 rest -= 1;

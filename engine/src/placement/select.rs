@@ -109,6 +109,17 @@ pub(super) fn holds(request: &Request<'_>, clusters: &[Candidate<'_>]) -> bool {
             })
 }
 
+/// In how many clusters the placement wants a replica at least, as far as there are replicas.
+pub(super) fn least_clusters(request: &Request<'_>, replicas: i64) -> usize {
+    let constraints = request.placement.spread_constraints.iter();
+    constraints
+        .filter(|one| matches!(GroupBy::of(one), GroupBy::Field(SpreadFieldValue::Cluster)))
+        .map(|constraint| Bounds::of(constraint, request).min)
+        .max()
+        .unwrap_or(0)
+        .min(usize::try_from(replicas).unwrap_or(0))
+}
+
 /// Picks the clusters to use; candidates come best first.
 pub(super) fn select<'a>(
     request: &Request<'_>,
@@ -116,6 +127,9 @@ pub(super) fn select<'a>(
     trace: &mut Trace,
 ) -> Result<Selected<'a>, Failure> {
     let constraints = &request.placement.spread_constraints;
+    if request.mode() == Mode::Together && most_clusters(request) != 1 {
+        return Err(unsupported(PlacementReason::ComponentsApart, trace));
+    }
     if constraints.is_empty() || matches!(request.mode(), Mode::Static(_)) {
         return Ok(Selected {
             clusters: candidates,
@@ -132,11 +146,7 @@ pub(super) fn select<'a>(
             continue;
         }
         if by_group.replace((group, bounds)).is_some() {
-            trace.push(
-                Subject::Whole,
-                Verdict::Note(PlacementReason::SpreadUnsupported.into()),
-            );
-            return Err(Failure::Unsupported);
+            return Err(unsupported(PlacementReason::SpreadUnsupported, trace));
         }
     }
 
@@ -146,7 +156,11 @@ pub(super) fn select<'a>(
         candidates.retain(|candidate| {
             let has_room = candidate.capacity() > 0;
             if !has_room {
-                trace.unfit_cluster(candidate.name, PlacementReason::NoRoom);
+                let reason = match request.mode() {
+                    Mode::Together => PlacementReason::NoRoomTogether,
+                    _ => PlacementReason::NoRoom,
+                };
+                trace.unfit_cluster(candidate.name, reason);
             }
             has_room
         });
@@ -169,8 +183,27 @@ pub(super) fn select<'a>(
     Ok(Selected { clusters, floors })
 }
 
-/// Room that is needed in all; `None` if room does not matter.
+/// To how many clusters the placement limits the workload.
+fn most_clusters(request: &Request<'_>) -> usize {
+    let constraints = request.placement.spread_constraints.iter();
+    constraints
+        .filter(|one| matches!(GroupBy::of(one), GroupBy::Field(SpreadFieldValue::Cluster)))
+        .map(|constraint| Bounds::of(constraint, request).max)
+        .min()
+        .unwrap_or(usize::MAX)
+}
+
+/// The placement asks for what does not exist, which only its author can change.
+fn unsupported(reason: PlacementReason, trace: &mut Trace) -> Failure {
+    trace.push(Subject::Whole, Verdict::Unfit(reason.into()));
+    Failure::Unsupported
+}
+
+/// Units that need room in all; `None` if room does not matter.
 fn need(request: &Request<'_>) -> Option<i64> {
+    if request.mode() == Mode::Together {
+        return Some(1);
+    }
     request
         .replicas
         .filter(|replicas| *replicas > 0 && request.mode().needs_room())

@@ -109,8 +109,8 @@ pub(super) fn fleet(words: &str) -> Story {
             .map(|view| (view.name.clone(), view))
             .collect(),
         placement: Placement::default(),
-        // Ascending names win ties.
-        uid: "uid-1".into(),
+        // For this workload the clusters m1 to m7 win ties in the order of their names.
+        uid: "uid-8700".into(),
         replicas: None,
         current: Vec::new(),
         evictions: Vec::new(),

@@ -100,10 +100,16 @@ pub enum PlacementReason {
     },
     /// The combination of spread constraints is not supported.
     SpreadUnsupported,
+    /// Components cannot be divided, and the placement does not limit them to one cluster.
+    ComponentsApart,
+    /// All components run in the cluster.
+    Together,
     /// No static weight names the cluster.
     NoWeight,
     /// No room for another replica.
     NoRoom,
+    /// No room for all components.
+    NoRoomTogether,
     /// Not needed: other clusters take all replicas.
     NotNeeded,
     /// Room for so many replicas.
@@ -199,8 +205,11 @@ impl PlacementReason {
             Self::SpreadLimit { .. } => "SpreadLimit",
             Self::TooFewGroups { .. } => "TooFewGroups",
             Self::SpreadUnsupported => "SpreadUnsupported",
+            Self::ComponentsApart => "ComponentsApart",
+            Self::Together => "Together",
             Self::NoWeight => "NoWeight",
             Self::NoRoom => "NoRoom",
+            Self::NoRoomTogether => "NoRoomTogether",
             Self::NotNeeded => "NotNeeded",
             Self::Room { .. } => "Room",
             Self::EstimatorSilent { .. } => "EstimatorSilent",
@@ -257,11 +266,16 @@ impl fmt::Display for PlacementReason {
                 f,
                 "spread by {field} wants at least {min}, but only {found} are available"
             ),
-            Self::SpreadUnsupported => {
-                f.write_str("just support cluster and region spread constraint")
-            }
+            Self::SpreadUnsupported => f.write_str(
+                "beside cluster, spreadConstraints can name one of region, zone, provider and a label, not several",
+            ),
+            Self::ComponentsApart => f.write_str(
+                "a workload of several components stays in one cluster, so a placement that divides needs a spreadConstraint by cluster with maxGroups 1",
+            ),
+            Self::Together => f.write_str("runs all components"),
             Self::NoWeight => f.write_str("has no static weight"),
             Self::NoRoom => f.write_str("has no room for another replica"),
+            Self::NoRoomTogether => f.write_str("has no room for all components"),
             Self::NotNeeded => f.write_str("is not needed, other clusters take all replicas"),
             Self::Room { available } => write!(f, "has room for {available} replicas"),
             Self::EstimatorSilent { estimator, because } => {
