@@ -62,6 +62,8 @@ pub const REFLECT_STATUS_FAILED: &str = "ReflectStatusFailed";
 pub const INTERPRET_HEALTH_SUCCEED: &str = "InterpretHealthSucceed";
 /// On a Work: the health of its objects could not be judged.
 pub const INTERPRET_HEALTH_FAILED: &str = "InterpretHealthFailed";
+/// On a customization: a script of it cannot be read or is not used. Karmada has no event for that.
+pub const INVALID_CUSTOMIZATION: &str = "InvalidCustomization";
 /// On a Cluster: its taints were changed.
 pub const TAINT_CLUSTER_SUCCEED: &str = "TaintClusterSucceed";
 /// On a Cluster: its taints could not be changed.

@@ -123,7 +123,8 @@ pub enum Fault {
 
 struct Rule {
     customization: Name,
-    script: Script,
+    /// A script that cannot be read fails whenever it is asked: the built-in rules would give a wrong answer in silence.
+    script: Result<Script, ScriptError>,
 }
 
 type Rules = BTreeMap<Operation, Vec<Rule>>;
@@ -168,24 +169,28 @@ impl Customizations {
             };
             let rules = self.kinds.entry(kind.clone()).or_default();
             let rules = rules.entry(operation).or_default();
-            let fault = match (rules.first(), self.vm.read(&source.lua_script)) {
-                (_, Err(error)) => Fault::Script(error),
-                (Some(older), Ok(_)) if operation != Operation::Dependencies => Fault::Shadowed {
-                    by: older.customization.clone(),
-                },
-                (_, Ok(script)) => {
-                    rules.push(Rule {
-                        customization: name.clone(),
-                        script,
-                    });
-                    continue;
+            let script = self.vm.read(&source.lua_script);
+            let older = rules.iter().find(|rule| rule.script.is_ok());
+            let fault = match (&script, older) {
+                (Err(error), _) => Some(Fault::Script(error.clone())),
+                (Ok(_), Some(older)) if operation != Operation::Dependencies => {
+                    Some(Fault::Shadowed {
+                        by: older.customization.clone(),
+                    })
                 }
+                (Ok(_), _) => None,
             };
-            self.problems.push(Problem {
+            if !matches!(fault, Some(Fault::Shadowed { .. })) {
+                rules.push(Rule {
+                    customization: name.clone(),
+                    script,
+                });
+            }
+            self.problems.extend(fault.map(|fault| Problem {
                 customization: name.clone(),
                 operation,
                 fault,
-            });
+            }));
         }
     }
 
@@ -417,7 +422,9 @@ impl Customizations {
     }
 
     fn first(&self, object: &Value, operation: Operation) -> Option<&Rule> {
-        self.rules_of(object, operation).first()
+        let rules = self.rules_of(object, operation);
+        let readable = rules.iter().find(|rule| rule.script.is_ok());
+        readable.or(rules.first())
     }
 
     /// Runs a script, and takes its answer or says what it should have been.
@@ -431,8 +438,10 @@ impl Customizations {
         take: impl FnOnce([Value; 2]) -> Result<T, (&'static str, String)>,
     ) -> Result<T, Problem> {
         let function = operation.function();
-        self.vm
-            .pair(&rule.script, function, arguments, like, now)
+        rule.script
+            .as_ref()
+            .map_err(ScriptError::clone)
+            .and_then(|script| self.vm.pair(script, function, arguments, like, now))
             .and_then(|returned| {
                 take(returned).map_err(|(expected, found)| ScriptError::Returned {
                     function,

@@ -1,12 +1,13 @@
 //! What a kind means: where its replicas are, what of it is the control plane's own, what of its status counts, and whether it is well.
 //!
-//! Objects are untyped from end to end, so that fields unknown to this version survive. Nothing here fails: an object of a shape that
-//! its kind does not have is left as it is.
+//! Objects are untyped from end to end, so that fields unknown to this version survive. The built-in rules do not fail: an object of a shape
+//! that its kind does not have is left as it is. Users' customizations do, and [`Interpreter`] hands their errors on.
 
 mod allocation;
 pub mod custom;
 mod dependencies;
 mod health;
+mod interpreter;
 pub mod lua;
 mod pod;
 mod prune;
@@ -18,6 +19,7 @@ mod revise;
 pub use allocation::forget_allocations;
 pub use dependencies::{Dependency, dependencies};
 pub use health::health;
+pub use interpreter::{Interpreter, Library};
 pub use prune::prune;
 pub use reflect::reflect;
 pub use replicas::{Replicas, has_replicas, replicas};

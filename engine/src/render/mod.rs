@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use crds::policy::ConflictResolution;
 use crds::{annotations, labels, names, namespaces};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::interpret::{self, Native, number, text};
+use crate::interpret::custom::Problem;
+use crate::interpret::{self, Interpreter, Native, number, text};
 use crate::overrides::{self, Applied, OverrideProblem, OverrideView};
 use crate::policy::selector::Identity;
 use crate::snapshot::ClusterView;
@@ -36,6 +38,10 @@ pub enum Origin<'a> {
 /// Everything that decides what a copy looks like.
 #[derive(Clone, Copy, Debug)]
 pub struct RenderInput<'a, O> {
+    /// What kinds mean.
+    pub interpreter: &'a Interpreter,
+    /// The time, for scripts that ask for it.
+    pub now: Timestamp,
     /// The template, whole.
     pub template: &'a Value,
     /// What binds it.
@@ -69,14 +75,27 @@ pub struct Rendered {
     pub applied: Applied,
 }
 
+/// Why there is no copy for a cluster.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RenderProblem {
+    /// An override cannot be applied.
+    #[error(transparent)]
+    Override(#[from] OverrideProblem),
+    /// A customization of the kind fails.
+    #[error(transparent)]
+    Customization(#[from] Problem),
+}
+
 /// Renders the copy for one cluster.
 ///
 /// # Errors
-/// An override that cannot be applied: nothing must be sent to this cluster.
+/// Nothing must be sent to this cluster.
 pub fn render<'a>(
     input: RenderInput<'a, impl IntoIterator<Item = &'a OverrideView>>,
-) -> Result<Rendered, OverrideProblem> {
+) -> Result<Rendered, RenderProblem> {
     let RenderInput {
+        interpreter,
+        now,
         template,
         origin,
         cluster,
@@ -88,7 +107,7 @@ pub fn render<'a>(
     let mut manifest = template.clone();
     interpret::prune(&mut manifest);
     if let Some(replicas) = replicas {
-        interpret::revise(&mut manifest, replicas);
+        interpreter.revise(&mut manifest, replicas, now)?;
     }
     if let Some((weights, index)) = shares {
         share_completions(&mut manifest, weights, index);

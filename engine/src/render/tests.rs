@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crds::policy::{
     ClusterAffinity, ImageComponent, ImageOverrider, OverrideRule, OverrideSpec, OverriderOperator,
@@ -9,6 +9,8 @@ use serde_json::json;
 
 use super::*;
 use crate::trace::PolicyRef;
+
+static PLAIN: LazyLock<Interpreter> = LazyLock::new(Interpreter::default);
 
 fn template() -> Value {
     json!({
@@ -42,6 +44,8 @@ fn input<'a>(
     overrides: &'a [OverrideView],
 ) -> RenderInput<'a, &'a [OverrideView]> {
     RenderInput {
+        interpreter: &PLAIN,
+        now: Timestamp::UNIX_EPOCH,
         template,
         origin: Origin::Binding {
             namespace: "default",

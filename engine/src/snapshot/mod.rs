@@ -14,4 +14,4 @@ pub use cluster::{ClusterView, Fleet, Readiness};
 pub use name::Name;
 pub use policy::{PolicyScope, PolicyView};
 pub use room::{NodeGroup, PODS, Room};
-pub use template::{BindingView, Scheduled, TemplateView};
+pub use template::{BindingView, Scheduled, TemplateView, Unclear};

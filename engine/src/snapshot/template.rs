@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crds::policy::Placement;
 use crds::scope::Binding;
-use crds::work::{ReplicaRequirements, ResourceBindingSpec};
+use crds::work::{Component, ReplicaRequirements, ResourceBindingSpec};
 use crds::{annotations, conditions, labels};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -41,6 +41,19 @@ pub struct TemplateView {
     pub replicas: Option<i32>,
     /// What one replica needs.
     pub requirements: Option<Arc<ReplicaRequirements>>,
+    /// Its parts, if its kind has several that stay together.
+    pub components: Vec<Component>,
+    /// Why a customization could not say how many replicas or parts it has; what is bound keeps those it has.
+    pub unclear: Option<Unclear>,
+}
+
+/// A question about a template that its customization failed to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unclear {
+    /// The reason of the event that tells it.
+    pub event: &'static str,
+    /// What went wrong, for the author of the customization.
+    pub problem: Name,
 }
 
 /// A binding of either scope, reduced to what the scheduler looks at: not what members report.

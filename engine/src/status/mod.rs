@@ -2,10 +2,8 @@
 
 pub mod aggregate;
 pub mod binding;
-mod manifest;
 
-pub use aggregate::{aggregate, stamp, status_patch};
-pub use manifest::manifest_status;
+pub use aggregate::{aggregate, stamp, status_patch, template_status};
 
 #[cfg(test)]
 mod tests;

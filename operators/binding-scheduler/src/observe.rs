@@ -1,20 +1,22 @@
 //! What is watched, and how it gets into the world.
 //!
 //! Fleet, policies, bindings and the names of override policies are watched all the time; templates only of kinds that a policy selects
-//! or a binding is of, in full only where replicas have to be read.
+//! or a binding is of, in full only where replicas or parts have to be read.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crds::cluster::Cluster;
+use crds::config::ResourceInterpreterCustomization;
 use crds::policy::{
     ClusterOverridePolicy, ClusterPropagationPolicy, OverridePolicy, PropagationPolicy,
 };
 use crds::scope::{Binding, Object, Propagation};
 use crds::work::{ClusterResourceBinding, ResourceBinding};
-use engine::interpret::{has_replicas, replicas};
+use engine::interpret::{Interpreter, Library};
 use engine::snapshot::{BindingView, ClusterView, PolicyView, TemplateView};
 use engine::trace::PolicyRef;
+use jiff::Timestamp;
 use kit::dynamic::{DynamicWatches, Kinds};
 use kit::queue::Queue;
 use kit::readiness::Readiness;
@@ -44,11 +46,28 @@ pub(crate) struct Observer {
 struct Shared {
     world: Arc<Mutex<World>>,
     queue: Queue<Key>,
+    meanings: Arc<Mutex<Meanings>>,
     /// Told when policies or bindings may have changed which kinds are needed.
     kinds_changed: Arc<Notify>,
 }
 
+/// What kinds mean.
+#[derive(Default)]
+struct Meanings {
+    library: Library,
+    /// Kinds whose templates have to be read again, because they mean something else now.
+    changed: BTreeSet<Gvk>,
+}
+
 impl Shared {
+    fn meanings(&self) -> MutexGuard<'_, Meanings> {
+        self.meanings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn interpreter(&self) -> Arc<Interpreter> {
+        self.meanings().library.interpreter()
+    }
+
     fn world(&self) -> MutexGuard<'_, World> {
         self.world
             .lock()
@@ -74,15 +93,16 @@ impl Observer {
         let shared = Shared {
             world,
             queue,
+            meanings: Arc::default(),
             kinds_changed: Arc::default(),
         };
         let templates = |scope| {
-            let shared = shared.clone();
+            let (shared, reader) = (shared.clone(), shared.clone());
             DynamicWatches::new(
                 kinds.clone(),
                 scope,
                 runtime.shutdown.clone(),
-                |gvk, object| compact(gvk, &object),
+                move |gvk, object| read(&reader.interpreter(), gvk, object),
                 move |gvk, change| shared.put(|world| take(world, gvk, change)),
             )
         };
@@ -103,6 +123,20 @@ impl Observer {
             |world, change| match change.new {
                 Some(cluster) => world.put_cluster(cluster),
                 None => world.remove_cluster(&change.key.name),
+            },
+        );
+        let shared = self.shared.clone();
+        self.watch(
+            runtime,
+            known,
+            Scope::host(),
+            |customization: ResourceInterpreterCustomization| Some(customization),
+            move |_, change| {
+                let mut meanings = shared.meanings();
+                let kinds = meanings.library.put(&change.key.name, change.new.as_ref());
+                let kinds = kinds.iter().map(|(version, kind)| Gvk::new(version, kind));
+                meanings.changed.extend(kinds);
+                Vec::new()
             },
         );
         self.watch_policies::<PropagationPolicy>(runtime, known);
@@ -188,7 +222,16 @@ impl Observer {
         loop {
             let mut wanted = self.shared.world().kinds();
             wanted.retain(can_be_template);
-            let is_wanted = |gvk: &GroupVersionKind| wanted.contains(&Gvk::from(gvk));
+            for gvk in std::mem::take(&mut self.shared.meanings().changed) {
+                if running.remove(&gvk) {
+                    info!(kind = %gvk, "its customization changed, so its templates are read again");
+                    self.shared.world().forget_kind(&gvk);
+                }
+            }
+            let is_wanted = |gvk: &GroupVersionKind| {
+                let gvk = Gvk::from(gvk);
+                wanted.contains(&gvk) && running.contains(&gvk)
+            };
             self.whole.retain(is_wanted);
             self.metadata.retain(is_wanted);
             for gvk in running.difference(&wanted) {
@@ -209,7 +252,8 @@ impl Observer {
     }
 
     fn watches_of(&self, gvk: &Gvk) -> &DynamicWatches<TemplateView> {
-        if has_replicas(&gvk.api_version, &gvk.kind) {
+        let interpreter = self.shared.interpreter();
+        if interpreter.looks_into(&gvk.api_version, &gvk.kind) {
             &self.whole
         } else {
             &self.metadata
@@ -225,14 +269,16 @@ impl Observer {
     }
 }
 
-fn compact(gvk: &GroupVersionKind, object: &DynamicObject) -> Option<TemplateView> {
+fn read(
+    interpreter: &Interpreter,
+    gvk: &GroupVersionKind,
+    object: DynamicObject,
+) -> Option<TemplateView> {
     let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
     if !can_hold_templates(namespace) {
         return None;
     }
-    let gvk = Gvk::from(gvk);
-    let replicas = replicas(&gvk.api_version, &gvk.kind, &object.data, namespace);
-    Some(view(&gvk, &object.metadata, replicas))
+    Some(view(&gvk.into(), object, interpreter, Timestamp::now()))
 }
 
 fn take(world: &mut World, gvk: &GroupVersionKind, change: Change<TemplateView>) -> Vec<Key> {

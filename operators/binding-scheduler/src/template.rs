@@ -1,15 +1,33 @@
 //! What is kept of a template, and which objects can be one.
 
-use std::collections::BTreeMap;
+use crds::work::Component;
+use crds::{events, namespaces};
+use engine::interpret::custom::Problem;
+use engine::interpret::{Interpreter, Replicas};
+use engine::snapshot::{ClaimMarks, Name, TemplateView, Unclear};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::DynamicObject;
+use serde_json::json;
 
 use crate::key::Gvk;
-use crds::namespaces;
-use engine::interpret::Replicas;
-use engine::snapshot::{ClaimMarks, Name, TemplateView};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-/// What is kept of a template.
-pub fn view(gvk: &Gvk, meta: &ObjectMeta, replicas: Replicas) -> TemplateView {
+/// What is kept of a template; of one that was read without its body no replicas are known.
+pub fn view(
+    gvk: &Gvk,
+    object: DynamicObject,
+    interpreter: &Interpreter,
+    now: Timestamp,
+) -> TemplateView {
+    let counted = if interpreter.looks_into(&gvk.api_version, &gvk.kind) {
+        count(gvk, &object, interpreter, now)
+    } else {
+        Ok(Counted::default())
+    };
+    let (counted, unclear) = match counted {
+        Ok(counted) => (counted, None),
+        Err(unclear) => (Counted::default(), Some(unclear)),
+    };
     let ObjectMeta {
         name,
         namespace,
@@ -21,25 +39,68 @@ pub fn view(gvk: &Gvk, meta: &ObjectMeta, replicas: Replicas) -> TemplateView {
         labels,
         annotations,
         ..
-    } = meta;
-    let text = |text: &Option<String>| Name::from(text.as_deref().unwrap_or_default());
-    let labels = labels.clone().unwrap_or_default();
-    let none = BTreeMap::new();
+    } = object.metadata;
+    let text = |text: Option<String>| Name::from(text.unwrap_or_default());
+    let labels = labels.unwrap_or_default();
+    let resource_version = text(resource_version);
     TemplateView {
         api_version: gvk.api_version.clone(),
         kind: gvk.kind.clone(),
         namespace: text(namespace),
         name: text(name),
         uid: text(uid),
-        resource_version: text(resource_version),
-        version: generation.map_or_else(|| text(resource_version), |n| Name::from(n.to_string())),
-        claim: ClaimMarks::read(&labels, annotations.as_ref().unwrap_or(&none)),
+        version: generation.map_or_else(|| resource_version.clone(), |n| Name::from(n.to_string())),
+        resource_version,
+        claim: ClaimMarks::read(&labels, &annotations.unwrap_or_default()),
         labels,
-        created: creation_timestamp.as_ref().map(|time| time.0),
+        created: creation_timestamp.map(|time| time.0),
         deleting: deletion_timestamp.is_some(),
-        replicas: replicas.count,
-        requirements: replicas.requirements,
+        replicas: counted.replicas.count,
+        requirements: counted.replicas.requirements,
+        components: counted.components,
+        unclear,
     }
+}
+
+#[derive(Default)]
+struct Counted {
+    replicas: Replicas,
+    components: Vec<Component>,
+}
+
+/// Replicas, or parts if there are several: one part is no more than replicas.
+fn count(
+    gvk: &Gvk,
+    object: &DynamicObject,
+    interpreter: &Interpreter,
+    now: Timestamp,
+) -> Result<Counted, Unclear> {
+    let mut whole = object.data.clone();
+    whole["apiVersion"] = json!(gvk.api_version.as_str());
+    whole["kind"] = json!(gvk.kind.as_str());
+    whole["metadata"] = json!(object.metadata);
+    let unclear = |event: &'static str| {
+        move |problem: Problem| Unclear {
+            event,
+            problem: problem.to_string().into(),
+        }
+    };
+    let components = interpreter
+        .components(&whole, now)
+        .map_err(unclear(events::GET_COMPONENTS_FAILED))?;
+    if components.len() > 1 {
+        return Ok(Counted {
+            components,
+            ..Counted::default()
+        });
+    }
+    let replicas = interpreter
+        .replicas(&whole, now)
+        .map_err(unclear(events::GET_REPLICAS_FAILED))?;
+    Ok(Counted {
+        replicas,
+        ..Counted::default()
+    })
 }
 
 /// Whether objects of a kind can be templates. What runs the control plane itself, and what only records what happened, cannot.

@@ -1,11 +1,13 @@
 //! What all controllers share, and how a change of one object wakes those it concerns.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use crds::config::ResourceInterpreterCustomization;
 use crds::scope::Binding;
 use crds::work::Work;
+use engine::interpret::{Interpreter, Library};
 use engine::snapshot::{Name, Readiness};
 use kit::CancellationToken;
 use kit::dynamic::{DynamicWatches, Kinds};
@@ -32,12 +34,16 @@ const AFTER_OVERRIDE: Duration = Duration::from_secs(1);
 /// What all controllers share.
 pub(crate) struct Hub {
     pub(crate) world: World,
+    /// What kinds mean.
+    library: Mutex<Library>,
     /// Templates in full, kind by kind.
     pub(crate) templates: DynamicWatches<TemplateSeen>,
     /// Origins whose Works are looked at.
     pub(crate) origins: Queue<Origin>,
     /// Bindings whose status is looked at.
     pub(crate) reports: Queue<Origin>,
+    /// Customizations whose authors have to be told something.
+    pub(crate) faulty: Queue<Name>,
     pub(crate) members: Members,
     /// Writes Works and their status.
     pub(crate) works: Writer,
@@ -69,6 +75,7 @@ impl Hub {
             let told = Weak::clone(hub);
             Self {
                 world: World::default(),
+                library: Mutex::default(),
                 templates: DynamicWatches::new(
                     Kinds::new(runtime.client.clone()),
                     Scope::host().with_owners(),
@@ -82,6 +89,7 @@ impl Hub {
                 ),
                 origins: Queue::new("bindings", &runtime.metrics),
                 reports: Queue::new("statuses", &runtime.metrics),
+                faulty: Queue::new("customizations", &runtime.metrics),
                 members: Members::start(runtime, hub),
                 works: runtime.writer("works"),
                 execution: runtime.writer("execution"),
@@ -109,7 +117,64 @@ impl Hub {
         for origin in self.world.origins() {
             self.origins.add_patient(origin);
         }
+        self.wake_faulty();
         self.filled.cancel();
+    }
+
+    // Customizations.
+
+    /// What kinds mean, at the moment.
+    pub(crate) fn interpreter(&self) -> Arc<Interpreter> {
+        self.library
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .interpreter()
+    }
+
+    pub(crate) fn customization_changed(&self, change: &Change<ResourceInterpreterCustomization>) {
+        let kinds = self
+            .library
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .put(&change.key.name, change.new.as_ref());
+        if !self.filled.is_cancelled() {
+            return;
+        }
+        for (api_version, kind) in kinds {
+            let of_kind = gvk(&api_version, &kind);
+            self.members.look_again(&of_kind);
+            let concerned = self.world.bindings(|binding| {
+                binding.spec.resource.api_version == api_version
+                    && binding.spec.resource.kind == kind
+            });
+            for origin in concerned {
+                for work in self.world.works_of(&origin) {
+                    let queue = self.members.queue(&work.key.cluster);
+                    queue.add(work.key.name.clone());
+                }
+                self.origins.add_patient(origin.clone());
+                self.reports.add_patient(origin);
+            }
+        }
+        self.wake_faulty();
+    }
+
+    fn wake_faulty(&self) {
+        for problem in self.interpreter().problems() {
+            self.faulty.add(problem.customization.clone());
+        }
+    }
+
+    /// A customization.
+    pub(crate) fn customization(
+        &self,
+        name: &str,
+    ) -> Option<Arc<ResourceInterpreterCustomization>> {
+        self.library
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .cloned()
     }
 
     // Clusters.

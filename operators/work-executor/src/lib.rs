@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `binding` | bindings, their templates, override policies, clusters; namespaces | one Work for each target |
 //! | `execution` | Works, what of ours is in each member | objects in members, status of the Work |
+//! | `customization` | customizations | events about what is wrong with them |
 //! | `report` | Works | `FullyApplied` and `aggregatedStatus` of the binding, status of the template |
 //!
 //! Field managers: `karmada-work-executor/works` (Works, finalizers of bindings), `…/execution` (objects in members), `…/aggregate`
@@ -17,6 +18,7 @@
 //! - What is already true is not written: a restart with nothing changed writes nothing.
 
 mod binding;
+mod customization;
 mod execution;
 mod hub;
 mod key;
@@ -31,6 +33,7 @@ mod world;
 use std::sync::Arc;
 
 use crds::cluster::Cluster;
+use crds::config::ResourceInterpreterCustomization;
 use crds::policy::{ClusterOverridePolicy, OverridePolicy};
 use crds::scope::{Binding, Override};
 use crds::work::{ClusterResourceBinding, ResourceBinding, Work};
@@ -71,6 +74,13 @@ pub async fn run(runtime: Runtime) -> anyhow::Result<()> {
         |work: Work| WorkSeen::of(&work),
         Hub::work_changed,
     );
+    follow(
+        &runtime,
+        &hub,
+        "customizations",
+        |customization: ResourceInterpreterCustomization| Some(customization),
+        Hub::customization_changed,
+    );
     follow_bindings::<ResourceBinding>(&runtime, &hub, "bindings");
     follow_bindings::<ClusterResourceBinding>(&runtime, &hub, "cluster bindings");
     follow_overrides::<OverridePolicy>(&runtime, &hub, "override policies");
@@ -88,7 +98,7 @@ async fn work(runtime: Runtime, hub: Arc<Hub>) {
         () = runtime.shutdown.cancelled() => return,
     }
     hub.fill();
-    let (binding, reporting) = (Arc::clone(&hub), Arc::clone(&hub));
+    let (binding, reporting, telling) = (Arc::clone(&hub), Arc::clone(&hub), Arc::clone(&hub));
     let origins = hub
         .origins
         .run(BINDINGS, runtime.shutdown.clone(), move |origin| {
@@ -99,7 +109,10 @@ async fn work(runtime: Runtime, hub: Arc<Hub>) {
         .run(STATUSES, runtime.shutdown.clone(), move |origin| {
             report::report(Arc::clone(&reporting), origin)
         });
-    tokio::join!(origins, reports);
+    let faults = hub.faulty.run(1, runtime.shutdown.clone(), move |name| {
+        customization::look(Arc::clone(&telling), name)
+    });
+    tokio::join!(origins, reports, faults);
 }
 
 fn follow<K, V>(

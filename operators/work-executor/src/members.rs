@@ -105,7 +105,13 @@ impl Members {
             self.shutdown.clone(),
             move |gvk, object| {
                 let hub = reader.upgrade()?;
-                Some(CopySeen::of(&hub.world, &of, gvk, object))
+                Some(CopySeen::of(
+                    &hub.world,
+                    &hub.interpreter(),
+                    &of,
+                    gvk,
+                    object,
+                ))
             },
             move |_, change| {
                 if let Some(hub) = teller.upgrade() {
@@ -117,6 +123,13 @@ impl Members {
             member,
             copies,
             baselines: Mutex::default(),
+        }
+    }
+
+    /// Looks at all copies of a kind again, because it means something else now.
+    pub(crate) fn look_again(&self, gone: &kube::core::GroupVersionKind) {
+        for state in locked(&self.states).values() {
+            state.copies.retain(|gvk| gvk != gone);
         }
     }
 

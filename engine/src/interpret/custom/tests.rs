@@ -179,3 +179,15 @@ fn a_script_that_cannot_be_read_gives_way_to_one_that_can() {
     assert_eq!(all.problems().len(), 1);
     assert_eq!(all.problems()[0].customization, "bad");
 }
+
+#[test]
+fn a_script_that_cannot_be_read_is_not_replaced_by_a_rule_that_would_be_wrong() {
+    let bad = json!({"replicaResource": "function (", "dependencyInterpretation": "("});
+    let bad = customization("bad", "2026-01-01T00:00:00Z", &bad);
+    let all = Customizations::new([&bad]);
+    let replicas = all.replicas(&widget(), NOW).unwrap().unwrap_err();
+    assert_eq!(replicas.operation, Operation::Replicas);
+    assert_eq!(replicas, all.problems()[0]);
+    assert!(all.dependencies(&widget(), NOW).unwrap().is_err());
+    assert!(all.answer("example.io/v1", "Widget", Operation::Replicas));
+}

@@ -19,7 +19,7 @@ pub use status::StatusWish;
 
 use super::{Needs, Outcome, Placed, Request, RoomHints};
 use crate::policy::Owner;
-use crate::snapshot::{BindingView, Claim, Fleet, PolicyView, TemplateView};
+use crate::snapshot::{BindingView, Claim, Fleet, PolicyView, TemplateView, Unclear};
 use crate::trace::reason::{PlacementReason, PolicyReason};
 use crate::trace::{Decision, EventFact, MAX_EVENT_NOTE, Subject, Trace, Verdict, bounded};
 
@@ -132,7 +132,15 @@ pub fn plan(situation: &Situation<'_>) -> Decision<Plan> {
             Some(owner) if binding.is_none() && !situation.missing_overrides.is_empty() => {
                 wait_for_overrides(owner, situation.missing_overrides, &mut trace)
             }
-            Some(owner) => bind(situation, template, owner, &mut trace),
+            Some(owner) => {
+                let unclear = template.unclear.as_ref().map(unclear);
+                let mut plan = match (binding, &unclear) {
+                    (None, Some(_)) => Plan::default(),
+                    _ => bind(situation, template, owner, &mut trace),
+                };
+                plan.events.extend(unclear);
+                plan
+            }
         },
     };
     Decision { want, trace }
@@ -183,6 +191,14 @@ fn wait_for_overrides(owner: &Owner, missing: &[String], trace: &mut Trace) -> P
         events: vec![event],
         waits_for_overrides: true,
         ..Plan::default()
+    }
+}
+
+fn unclear(unclear: &Unclear) -> EventFact {
+    EventFact {
+        warning: true,
+        reason: unclear.event.to_owned(),
+        note: bounded(&unclear.problem, MAX_EVENT_NOTE),
     }
 }
 

@@ -12,8 +12,12 @@ pub(super) fn take_template(spec: &mut ResourceBindingSpec, template: &TemplateV
     let resource_version = spec.resource.resource_version.take();
     spec.resource = reference(template);
     spec.resource.resource_version = resource_version;
-    spec.replicas = template.replicas;
-    spec.replica_requirements = template.requirements.as_deref().cloned();
+    // Failing over with the numbers of before is better than not at all.
+    if template.unclear.is_none() {
+        spec.replicas = template.replicas;
+        spec.replica_requirements = template.requirements.as_deref().cloned();
+        spec.components.clone_from(&template.components);
+    }
 }
 
 /// Takes over what the policy says.

@@ -10,9 +10,11 @@ mod storage;
 mod workload;
 
 use crds::work::{AggregatedStatusItem, ResourceHealth};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::interpret::{Native, number, text};
+use crate::interpret::custom::Problem;
+use crate::interpret::{Interpreter, Native, number, text};
 
 pub use patch::{stamp, status_patch};
 
@@ -23,7 +25,24 @@ pub(crate) struct Copy<'a> {
     pub(crate) fresh: bool,
 }
 
-/// The status that a template should have; `None` if there is no rule for its kind or nothing to tell.
+/// The status that a template should have: what a customization makes of the copies' statuses, else what [`aggregate`] does.
+///
+/// # Errors
+///
+/// If the customization's script fails.
+pub fn template_status(
+    interpreter: &Interpreter,
+    template: &Value,
+    items: &[AggregatedStatusItem],
+    now: Timestamp,
+) -> Result<Option<Value>, Problem> {
+    match interpreter.aggregate(template, items, now) {
+        Some(status) => status.map(|status| Some(status).filter(Value::is_object)),
+        None => Ok(aggregate(template, items)),
+    }
+}
+
+/// The status that a template should have by the built-in rules; `None` if there is none for its kind or nothing to tell.
 ///
 /// Fields that are left out are not ours to say.
 pub fn aggregate(template: &Value, items: &[AggregatedStatusItem]) -> Option<Value> {

@@ -8,6 +8,7 @@
 )]
 
 mod claims;
+mod customizations;
 mod mistakes;
 mod moves;
 mod numbers;

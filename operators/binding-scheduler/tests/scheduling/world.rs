@@ -145,6 +145,7 @@ impl Scene {
             "apiEnablements": [
                 {"groupVersion": "apps/v1", "resources": kinds(&["Deployment"])},
                 {"groupVersion": "v1", "resources": kinds(&["ConfigMap"])},
+                {"groupVersion": "example.io/v1", "resources": kinds(&["Widget"])},
                 {"groupVersion": "rbac.authorization.k8s.io/v1", "resources": kinds(&["ClusterRole"])},
             ],
             "resourceSummary": {"allocatable": {"cpu": cores.to_string(), "pods": "110"}},
@@ -172,6 +173,7 @@ impl Scene {
             "ClusterPropagationPolicy",
             "ClusterRole",
             "CustomResourceDefinition",
+            "ResourceInterpreterCustomization",
         ];
         let api: Api<DynamicObject> = if scoped.contains(&types.kind.as_str()) {
             Api::all_with(self.client(), &resource)

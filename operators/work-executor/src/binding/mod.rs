@@ -134,7 +134,10 @@ fn plan_binding(
         return plan;
     }
     let object = template.object();
-    if render::follows(&binding.spec, &object) && binding.shares_its_claim_with(template) {
+    let interpreter = hub.interpreter();
+    if render::follows(&binding.spec, &object, &interpreter)
+        && binding.shares_its_claim_with(template)
+    {
         hub.lagging.end(origin);
     } else {
         // Never a mix of two generations: replicas come from the binding, all else from the template.
@@ -157,6 +160,7 @@ fn plan_binding(
                     origin,
                     binding: Some(binding),
                     template: &object,
+                    interpreter: &interpreter,
                     policies: &policies,
                 };
                 match source.draft(&target, cluster) {
@@ -228,11 +232,13 @@ async fn bind_namespace(hub: &Hub, origin: &Origin, name: &str) -> Outcome {
     if !template.deleting && is_propagated(name, &template.labels) {
         let policies = hub.world.overrides("");
         let object = template.object();
+        let interpreter = hub.interpreter();
         for cluster in fleet.values().filter(|cluster| !cluster.deleting) {
             let source = render::Source {
                 origin,
                 binding: None,
                 template: &object,
+                interpreter: &interpreter,
                 policies: &policies,
             };
             let target = Target {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crds::policy::ConflictResolution;
 use crds::work::{ResourceBindingSpec, WorkSpec, WorkloadTemplate};
 use engine::dispatch::{Draft, Target};
-use engine::interpret;
+use engine::interpret::Interpreter;
 use engine::overrides::Conflict;
-use engine::render::{self, RenderInput, Rendered};
+use engine::render::{self, RenderInput, RenderProblem, Rendered};
 use engine::snapshot::ClusterView;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::key::Origin;
@@ -21,6 +22,7 @@ pub(super) struct Source<'a> {
     /// Absent for a namespace.
     pub(super) binding: Option<&'a BindingSeen>,
     pub(super) template: &'a Value,
+    pub(super) interpreter: &'a Interpreter,
     /// Those of cluster scope and those of the template's namespace.
     pub(super) policies: &'a [Arc<OverrideSeen>],
 }
@@ -54,6 +56,8 @@ impl Source<'_> {
                 .position(|chosen| *target.cluster == *chosen.name.as_str())
         });
         let rendered = render::render(RenderInput {
+            interpreter: self.interpreter,
+            now: Timestamp::now(),
             template: self.template,
             origin,
             cluster,
@@ -68,7 +72,7 @@ impl Source<'_> {
         .map_err(|problem| Problem {
             cluster: target.cluster.as_str().to_owned(),
             message: problem.to_string(),
-            overriding: true,
+            overriding: matches!(problem, RenderProblem::Override(_)),
         })?;
         let Rendered {
             labels,
@@ -111,10 +115,16 @@ fn is_divided(spec: Option<&ResourceBindingSpec>) -> bool {
 }
 
 /// Whether a binding was made from a template with as many replicas as this one.
-pub(super) fn follows(spec: &ResourceBindingSpec, template: &Value) -> bool {
-    let resource = &spec.resource;
-    let namespace = resource.namespace.as_deref().unwrap_or_default();
-    let wanted =
-        interpret::replicas(&resource.api_version, &resource.kind, template, namespace).count;
+///
+/// A customization that cannot say is no reason to wait: where its answer is needed, its failure is told.
+pub(super) fn follows(
+    spec: &ResourceBindingSpec,
+    template: &Value,
+    interpreter: &Interpreter,
+) -> bool {
+    let wanted = interpreter
+        .replicas(template, Timestamp::now())
+        .ok()
+        .and_then(|replicas| replicas.count);
     spec.replicas.is_none() || wanted.is_none() || spec.replicas == wanted
 }

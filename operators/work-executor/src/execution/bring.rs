@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crds::annotations::{CONFLICT_RESOLUTION, CONFLICT_RESOLUTION_OVERWRITE};
 use engine::dispatch::Ownership;
-use engine::interpret;
+use jiff::Timestamp;
 use kit::dynamic::Kind;
 use kit::store::Key;
 use kit::writer::Writer;
@@ -184,8 +184,12 @@ impl Bringing<'_> {
             self.own(kind, &meta).await?;
         }
         let mut intent = self.manifest.clone();
-        if interpret::retains(&intent) {
-            interpret::retain(&mut intent, &self.live(kind).await?);
+        let interpreter = self.hub.interpreter();
+        if interpreter.retains(&intent) {
+            let live = self.live(kind).await?;
+            interpreter
+                .retain(&mut intent, &live, Timestamp::now())
+                .map_err(Trouble::Customization)?;
         }
         // Not another object that took the name meanwhile.
         intent["metadata"]["uid"] = json!(uid);
@@ -250,6 +254,7 @@ impl Bringing<'_> {
     fn learn(&self, made: DynamicObject, applied: Option<bool>, drifts: u32) -> Arc<CopySeen> {
         let copy = Arc::new(CopySeen::of(
             &self.hub.world,
+            &self.hub.interpreter(),
             &self.work.key.cluster,
             &self.object.gvk,
             slim(made),

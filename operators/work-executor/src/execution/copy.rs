@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crds::work::ResourceHealth;
 use crds::{annotations, labels};
 use engine::dispatch::{Ownership, drift, ownership};
-use engine::interpret;
+use engine::interpret::{self, Interpreter};
 use engine::snapshot::Name;
+use jiff::Timestamp;
 use kube::api::DynamicObject;
 use kube::core::{GroupVersionKind, TypeMeta};
 use serde_json::Value;
@@ -30,6 +31,8 @@ pub(crate) struct CopySeen {
     /// What its kind reports, as JSON; empty if nothing.
     status: Box<[u8]>,
     pub(crate) health: ResourceHealth,
+    /// Why a customization of its kind could not be asked for status or health.
+    pub(crate) problem: Option<Box<str>>,
 }
 
 /// An object as this process applied it.
@@ -50,6 +53,7 @@ pub(crate) struct Baseline {
 impl CopySeen {
     pub(crate) fn of(
         world: &World,
+        interpreter: &Interpreter,
         cluster: &Name,
         gvk: &GroupVersionKind,
         mut object: DynamicObject,
@@ -76,16 +80,29 @@ impl CopySeen {
             .as_ref()
             .and_then(|(_, name)| world.work(&WorkKey::new(cluster, name)))
             .and_then(|work| manifest_of(&work, &ObjectKey::of(&live)?));
-        let (print, holds) = manifest.map(binding_part).map_or((0, false), |manifest| {
-            (
-                drift::print(&manifest, &live),
-                drift::holds(&manifest, &live),
-            )
-        });
-        let status = interpret::reflect(&live)
+        let (print, holds) = manifest
+            .map(|manifest| binding_part(manifest, &live, interpreter))
+            .map_or((0, false), |manifest| {
+                (
+                    drift::print(&manifest, &live),
+                    drift::holds(&manifest, &live),
+                )
+            });
+        let now = Timestamp::now();
+        let mut problem = None;
+        let status = interpreter
+            .reflect(&live, now)
+            .unwrap_or_else(|failed| {
+                problem = Some(failed);
+                None
+            })
             .map(|status| serde_json::to_vec(&status).expect("a value can be written as JSON"))
             .unwrap_or_default()
             .into();
+        let health = interpreter.health(&live, now).unwrap_or_else(|failed| {
+            problem = Some(failed);
+            ResourceHealth::Unknown
+        });
         Self {
             version,
             uid,
@@ -94,7 +111,8 @@ impl CopySeen {
             print,
             holds,
             status,
-            health: interpret::health(&live),
+            health,
+            problem: problem.map(|problem| problem.to_string().into()),
         }
     }
 
@@ -145,7 +163,12 @@ pub(crate) fn manifest_of(work: &WorkSeen, object: &ObjectKey) -> Option<Value> 
 }
 
 /// The part of a manifest that the member may not change.
-fn binding_part(mut manifest: Value) -> Value {
+fn binding_part(mut manifest: Value, live: &Value, interpreter: &Interpreter) -> Value {
+    if interpreter.retains_by_script(&manifest) {
+        // Where the script fails the whole manifest counts, and bringing it tells why it fails.
+        let _ = interpreter.retain(&mut manifest, live, Timestamp::now());
+        return manifest;
+    }
     let retained = interpret::retained(&manifest).and_then(|pointer| pointer.rsplit_once('/'));
     if let Some((parent, field)) = retained
         && let Some(parent) = manifest.pointer_mut(parent).and_then(Value::as_object_mut)

@@ -67,6 +67,7 @@ pub(crate) async fn report(hub: &Hub, work: &WorkSeen, results: &[Result]) -> Re
             hub.unwritten.end(&work.key);
             hub.learn_work(&written);
             tell(hub, work, &old, &new).await;
+            tell_problems(hub, work, results).await;
             Reported::Done
         }
         Err(error) if error.failure() == Failure::NotFound => Reported::Done,
@@ -189,16 +190,33 @@ fn identifier(ordinal: usize, object: &ObjectKey) -> ResourceIdentifier {
     }
 }
 
-/// Events on transitions that somebody has to know of; that all is well is told on the template.
-async fn tell(hub: &Hub, work: &WorkSeen, old: &WorkStatus, new: &WorkStatus) {
-    let about = ObjectReference {
+fn reference(work: &WorkSeen) -> ObjectReference {
+    ObjectReference {
         api_version: Some("work.karmada.io/v1alpha1".to_owned()),
         kind: Some("Work".to_owned()),
         namespace: Some(work.key.namespace()),
         name: Some(work.key.name.as_str().to_owned()),
         uid: Some(work.uid.clone()),
         ..ObjectReference::default()
-    };
+    }
+}
+
+/// What is not known because a customization fails; the recorder tells it once.
+async fn tell_problems(hub: &Hub, work: &WorkSeen, results: &[Result]) {
+    let copies = results
+        .iter()
+        .filter_map(|result| result.outcome.as_ref().ok()?.as_ref());
+    for problem in copies.filter_map(|copy| copy.problem.as_deref()) {
+        let reason = events::REFLECT_STATUS_FAILED;
+        hub.recorder
+            .tell(&reference(work), Severity::Warning, reason, problem)
+            .await;
+    }
+}
+
+/// Events on transitions that somebody has to know of; that all is well is told on the template.
+async fn tell(hub: &Hub, work: &WorkSeen, old: &WorkStatus, new: &WorkStatus) {
+    let about = reference(work);
     let before = conditions::get(&old.conditions, APPLIED);
     let after = conditions::get(&new.conditions, APPLIED);
     let failed = |condition: Option<&Condition>| {

@@ -1,6 +1,7 @@
 //! Why an object is not in the member as its Work says.
 
 use engine::dispatch::Ownership;
+use engine::interpret::custom::Problem;
 use kit::members::MemberError;
 use kit::{Failure, RequestError};
 
@@ -23,6 +24,8 @@ pub(crate) enum Trouble {
     Moved,
     /// A manifest names no kind or no object.
     Nameless,
+    /// A customization of the kind fails.
+    Customization(Problem),
     /// The member refused, failed, or did not answer.
     Request(RequestError),
 }
@@ -53,6 +56,7 @@ impl Trouble {
             | Self::NoNamespace(_)
             | Self::Leaving
             | Self::Moved
+            | Self::Customization(_)
             | Self::Nameless => false,
         }
     }
@@ -79,6 +83,7 @@ impl Trouble {
             ),
             Self::Leaving => format!("{what} in cluster {cluster} is still being deleted"),
             Self::Moved => format!("{what} in cluster {cluster} changed meanwhile"),
+            Self::Customization(problem) => format!("{what} for cluster {cluster}: {problem}"),
             Self::Nameless => format!("{what} for cluster {cluster} has no kind or no name"),
             Self::NoNamespace(error) | Self::Request(error) => {
                 let code = error.code().map_or_else(

@@ -4,8 +4,7 @@ use crds::conditions::TRUE;
 use crds::events;
 use crds::scope::Binding;
 use crds::work::{AggregatedStatusItem, ClusterResourceBinding, ResourceBinding};
-use engine::status::aggregate::stamp;
-use engine::status::{aggregate, status_patch};
+use engine::status::{stamp, status_patch, template_status};
 use engine::trace::ConditionFact;
 use jiff::Timestamp;
 use kit::events::Severity;
@@ -132,11 +131,22 @@ pub(super) async fn template(
     }
     let mut whole = template.object();
     whole["status"] = template.status();
-    let Some(mut patch) = aggregate(&whole, items).and_then(|wanted| status_patch(&whole, &wanted))
-    else {
+    let now = Timestamp::now();
+    let wanted = match template_status(&hub.interpreter(), &whole, items, now) {
+        Ok(wanted) => wanted,
+        Err(problem) => {
+            let about = reference(&binding.spec.resource, &template.uid);
+            let (reason, note) = (events::AGGREGATE_STATUS_FAILED, problem.to_string());
+            hub.recorder
+                .tell(&about, Severity::Warning, reason, &note)
+                .await;
+            return Outcome::Done;
+        }
+    };
+    let Some(mut patch) = wanted.and_then(|wanted| status_patch(&whole, &wanted)) else {
         return Outcome::Done;
     };
-    stamp(&mut patch, &whole, Timestamp::now());
+    stamp(&mut patch, &whole, now);
     let kind = match hub.templates.kinds().find(&object.gvk).await {
         Ok(Some(kind)) => kind,
         Ok(None) => return Outcome::Done,

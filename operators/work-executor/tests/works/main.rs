@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod customizations;
 mod delivery;
 mod kinds;
 mod leaving;
