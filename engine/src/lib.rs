@@ -1,5 +1,6 @@
 //! Pure decisions over a snapshot, each with its reasons.
 
+pub mod dependencies;
 pub mod dispatch;
 pub mod failover;
 pub mod health;

@@ -1,5 +1,7 @@
 //! Which copies stay and which go.
 
+use std::collections::BTreeSet;
+
 use crds::policy::PurgeMode;
 use crds::work::ResourceBindingSpec;
 
@@ -29,6 +31,8 @@ pub struct Situation<'a> {
     pub owned: bool,
     /// The clusters.
     pub fleet: &'a Fleet,
+    /// Clusters in which there are still copies of those that depend on the binding's template.
+    pub needed: &'a BTreeSet<Name>,
 }
 
 /// What becomes of a Work.
@@ -47,6 +51,8 @@ pub enum Keep {
     Wanted,
     /// Nobody answers for the binding any more.
     Frozen,
+    /// Copies of those that depend on it are still there.
+    Needed,
     /// It leaves when its eviction task is over.
     Evicting,
     /// It leaves when these clusters have their copies.
@@ -87,6 +93,7 @@ fn fate(situation: Situation<'_>, targets: &[Target], work: &Present, present: &
         deleting,
         owned,
         fleet,
+        needed,
     } = situation;
     if deleting {
         return Fate::Goes(Leave::Deleted);
@@ -99,6 +106,9 @@ fn fate(situation: Situation<'_>, targets: &[Target], work: &Present, present: &
     };
     if !owned {
         return Fate::Stays(Keep::Frozen);
+    }
+    if needed.contains(&work.cluster) {
+        return Fate::Stays(Keep::Needed);
     }
     let task = spec
         .graceful_eviction_tasks

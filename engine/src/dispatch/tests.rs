@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +60,7 @@ fn check(spec: &ResourceBindingSpec, owned: bool, others: &[Present], expected: 
         deleting: false,
         owned,
         fleet: &fleet(&["a", "b", "c"]),
+        needed: &BTreeSet::new(),
     };
     assert_eq!(&fates(situation, &works)[0], expected);
 }
@@ -162,11 +163,13 @@ fn copies_of_a_binding_nobody_answers_for_stay() {
 fn copies_of_a_binding_or_cluster_that_goes_go() {
     let all = spec(&["a"]);
     let fleet = fleet(&["a"]);
+    let nobody = BTreeSet::new();
     let mut situation = Situation {
         spec: &all,
         deleting: true,
         owned: false,
         fleet: &fleet,
+        needed: &nobody,
     };
     let works = [present("a", true)];
     assert_eq!(fates(situation, &works), [Fate::Goes(Leave::Deleted)]);
@@ -176,6 +179,7 @@ fn copies_of_a_binding_or_cluster_that_goes_go() {
         deleting: false,
         owned: true,
         fleet: &empty,
+        needed: &nobody,
     };
     assert_eq!(fates(situation, &works), [Fate::Goes(Leave::ClusterGone)]);
 }
@@ -197,6 +201,29 @@ fn attached_binding_goes_where_the_bindings_go_that_need_it() {
         .collect();
     assert_eq!(seen, [("b", None), ("c", None)]);
     check(&attached, true, &[], &Fate::Goes(Leave::NotSelected));
+}
+
+#[test]
+fn what_copies_that_are_still_there_need_outlives_them() {
+    let (left, fleet) = (spec(&["b"]), fleet(&["a", "b"]));
+    for placement in [None, left.placement.clone()] {
+        let spec = ResourceBindingSpec {
+            placement,
+            ..left.clone()
+        };
+        for (needed, stays) in [("a", true), ("b", false)] {
+            let situation = Situation {
+                spec: &spec,
+                deleting: false,
+                owned: true,
+                fleet: &fleet,
+                needed: &[needed.into()].into(),
+            };
+            let works = [present("a", true), present("b", true)];
+            let fate = &fates(situation, &works)[0];
+            assert_eq!(*fate == Fate::Stays(Keep::Needed), stays, "{fate:?}");
+        }
+    }
 }
 
 #[test]

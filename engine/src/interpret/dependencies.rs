@@ -29,6 +29,28 @@ pub struct Dependency {
     pub label_selector: Option<LabelSelector>,
 }
 
+/// Whether templates of a kind may refer to anything, so that their specs are worth reading.
+pub fn has_dependencies(api_version: &str, kind: &str) -> bool {
+    match Native::named(api_version, kind) {
+        Native::Pod
+        | Native::Deployment
+        | Native::ReplicaSet
+        | Native::StatefulSet
+        | Native::DaemonSet
+        | Native::Job
+        | Native::CronJob
+        | Native::Ingress => true,
+        Native::Service
+        | Native::ServiceAccount
+        | Native::Secret
+        | Native::PersistentVolume
+        | Native::PersistentVolumeClaim
+        | Native::PodDisruptionBudget
+        | Native::HorizontalPodAutoscaler => false,
+        Native::Other => is_imported(api_version, kind),
+    }
+}
+
 /// What a template refers to, in a fixed order and each once.
 ///
 /// What every namespace has of its own – the service account `default`, the certificate of the API server – is not among it.
@@ -171,11 +193,13 @@ fn given(text: &str) -> Option<String> {
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 
+fn is_imported(api_version: &str, kind: &str) -> bool {
+    kind == "ServiceImport" && api_version.starts_with("multicluster.x-k8s.io/")
+}
+
 /// An imported service: the Service that stands for it, and the endpoints behind that.
 fn imported(template: &Value, namespace: &str) -> Vec<Dependency> {
-    if text(template, "/kind") != "ServiceImport"
-        || !text(template, "/apiVersion").starts_with("multicluster.x-k8s.io/")
-    {
+    if !is_imported(text(template, "/apiVersion"), text(template, "/kind")) {
         return Vec::new();
     }
     let service = format!("derived-{}", text(template, "/metadata/name"));

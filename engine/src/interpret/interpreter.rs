@@ -29,6 +29,7 @@ impl Interpreter {
     /// Whether replicas, parts or references of a kind are found by looking into its objects.
     pub fn looks_into(&self, api_version: &str, kind: &str) -> bool {
         super::has_replicas(api_version, kind)
+            || super::has_dependencies(api_version, kind)
             || [
                 Operation::Replicas,
                 Operation::Components,

@@ -17,7 +17,7 @@ mod retain;
 mod revise;
 
 pub use allocation::forget_allocations;
-pub use dependencies::{Dependency, dependencies};
+pub use dependencies::{Dependency, dependencies, has_dependencies};
 pub use health::health;
 pub use interpreter::{Interpreter, Library};
 pub use prune::prune;
@@ -69,7 +69,12 @@ impl Native {
     /// The kind of an object, by its own words.
     pub fn of(object: &Value) -> Self {
         let word = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-        match (word("apiVersion"), word("kind")) {
+        Self::named(word("apiVersion"), word("kind"))
+    }
+
+    /// The kind of that name.
+    pub fn named(api_version: &str, kind: &str) -> Self {
+        match (api_version, kind) {
             ("apps/v1", "Deployment") => Self::Deployment,
             ("apps/v1", "ReplicaSet") => Self::ReplicaSet,
             ("apps/v1", "StatefulSet") => Self::StatefulSet,

@@ -11,6 +11,8 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{ClaimMarks, Name};
+use crate::dependencies;
+use crate::interpret::Dependency;
 
 /// A template, reduced to what decides who owns it and where it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +47,10 @@ pub struct TemplateView {
     pub components: Vec<Component>,
     /// Why a customization could not say how many replicas or parts it has; what is bound keeps those it has.
     pub unclear: Option<Unclear>,
+    /// What it refers to; `None` if that could not be found out.
+    pub dependencies: Option<Arc<[Dependency]>>,
+    /// Why a customization could not say what it refers to; what was written down stays.
+    pub unclear_dependencies: Option<Unclear>,
 }
 
 /// A question about a template that its customization failed to answer.
@@ -73,6 +79,10 @@ pub struct BindingView {
     pub claim: ClaimMarks,
     /// Its permanent id.
     pub permanent_id: Option<Name>,
+    /// What its template refers to, as it was written down; `None` if it was not, or cannot be read.
+    pub dependencies: Option<Arc<[Dependency]>>,
+    /// Its labels that lead to bindings which depend on it.
+    pub depended_by: BTreeMap<String, String>,
     /// The controller other than this scheduler that made it, if any.
     pub managed_by: Option<Name>,
     /// Its finalizers.
@@ -130,6 +140,17 @@ impl BindingView {
             generation: meta.generation.unwrap_or_default(),
             claim: ClaimMarks::read(binding.labels(), binding.annotations()),
             permanent_id: text(binding.labels().get(B::PERMANENT_ID_LABEL)),
+            dependencies: binding
+                .annotations()
+                .get(annotations::DEPENDENCIES)
+                .and_then(|text| dependencies::read(text))
+                .map(Arc::from),
+            depended_by: binding
+                .labels()
+                .iter()
+                .filter(|(key, _)| key.starts_with(labels::DEPENDED_BY_PREFIX))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
             managed_by: text(binding.labels().get(labels::BINDING_MANAGED_BY)),
             finalizers: binding.finalizers().to_vec(),
             owner: binding

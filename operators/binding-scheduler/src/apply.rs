@@ -9,11 +9,13 @@ use crds::work::{ClusterResourceBinding, ObjectReference, ResourceBinding, Resou
 use engine::placement::binding::{BindingChange, NewBinding, Plan, StatusWish};
 use engine::snapshot::{BindingView, TemplateView};
 use engine::trace::EventFact;
+use kit::queue::Queue;
+use kit::writer::Deletion;
 use kit::{Failure, RequestError};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::key::TemplateKey;
+use crate::key::{Key, TemplateKey};
 use crate::world::World;
 use crate::writes::Writes;
 
@@ -21,6 +23,8 @@ use crate::writes::Writes;
 pub(crate) struct Applier {
     pub(crate) writes: Writes,
     pub(crate) world: Arc<Mutex<World>>,
+    /// What a write concerns beside the template it was for.
+    pub(crate) queue: Queue<Key>,
 }
 
 impl Applier {
@@ -54,6 +58,7 @@ impl Applier {
             status,
             events,
             attempt: _,
+            conflict: _,
             pending: _,
             waits_for_overrides: _,
         } = plan;
@@ -65,6 +70,12 @@ impl Applier {
                     .map(|binding| binding.name.as_str())
                     .unwrap_or_default();
                 Some(self.patch::<B>(key, name, &patch).await?)
+            }
+            BindingChange::Delete => {
+                if let Some(binding) = binding {
+                    self.delete::<B>(key, binding).await?;
+                }
+                None
             }
         };
         let now = written.as_deref().or(binding);
@@ -91,11 +102,11 @@ impl Applier {
         *object.meta_mut() = meta;
         let target = self.writes.target::<B>(&key.namespace, &name);
         match self.writes.create(&target, &object).await {
-            Ok(created) => Ok(self.seen::<B>(&created)),
+            Ok(created) => Ok(self.seen::<B>(key, &created)),
             Err(error) if error.failure() == Failure::AlreadyExists => {
                 // Someone was faster, or the watch is behind. Look at what is there before trying again.
                 let present = self.writes.get(&target).await?;
-                self.seen::<B>(&present);
+                self.seen::<B>(key, &present);
                 Err(error)
             }
             Err(error) => Err(error),
@@ -110,16 +121,45 @@ impl Applier {
     ) -> Result<Arc<BindingView>, RequestError> {
         let target = self.writes.target::<B>(&key.namespace, name);
         let error = match self.writes.merge_patch(&target, patch).await {
-            Ok(patched) => return Ok(self.seen::<B>(&patched)),
+            Ok(patched) => return Ok(self.seen::<B>(key, &patched)),
             Err(error) => error,
         };
         match error.failure() {
             Failure::NotFound => {
-                self.world().remove_binding(&key.namespace, name);
+                self.gone(key, name);
             }
             Failure::Conflict => {
                 let present = self.writes.get(&target).await?;
-                self.seen::<B>(&present);
+                self.seen::<B>(key, &present);
+            }
+            _ => {}
+        }
+        Err(error)
+    }
+
+    /// Deletes a binding as it was decided about: one that has changed is looked at again.
+    async fn delete<B: Binding>(
+        &self,
+        key: &TemplateKey,
+        binding: &BindingView,
+    ) -> Result<(), RequestError> {
+        let target = self.writes.target::<B>(&key.namespace, &binding.name);
+        let deletion = Deletion {
+            uid: Some(binding.uid.to_string()),
+            resource_version: Some(binding.resource_version.to_string()),
+            foreground: false,
+        };
+        let Err(error) = self.writes.delete(&target, &deletion).await else {
+            return Ok(());
+        };
+        match error.failure() {
+            Failure::NotFound => {
+                self.gone(key, &binding.name);
+                return Ok(());
+            }
+            Failure::Conflict => {
+                let present = self.writes.get(&target).await?;
+                self.seen::<B>(key, &present);
             }
             _ => {}
         }
@@ -127,10 +167,25 @@ impl Applier {
     }
 
     /// Puts the answer of the API server into the world, so that the next decision rests on it.
-    fn seen<B: Binding>(&self, object: &B) -> Arc<BindingView> {
+    fn seen<B: Binding>(&self, key: &TemplateKey, object: &B) -> Arc<BindingView> {
         let view = Arc::new(BindingView::of(object));
-        self.world().put_binding(Arc::clone(&view));
+        let concerned = self.world().put_binding(Arc::clone(&view));
+        self.wake(key, concerned);
         view
+    }
+
+    fn gone(&self, key: &TemplateKey, name: &str) {
+        let concerned = self.world().remove_binding(&key.namespace, name);
+        self.wake(key, concerned);
+    }
+
+    /// Has looked at what a write concerns, except the template it was for, which is at hand.
+    fn wake(&self, own: &TemplateKey, concerned: Vec<Key>) {
+        for key in concerned {
+            if !matches!(&key, Key::Template(key) if key == own) {
+                self.queue.add(key);
+            }
+        }
     }
 
     async fn claim(&self, key: &TemplateKey, patch: Option<Value>) -> Result<(), RequestError> {
@@ -163,12 +218,12 @@ impl Applier {
         let intent = status_intent::<B>(&key.namespace, &binding.name, &status);
         match self.writes.apply_status::<B>(&target, &intent).await {
             Ok(written) => {
-                self.seen(&written);
+                self.seen(key, &written);
                 Ok(())
             }
             Err(error) => {
                 if error.failure() == Failure::NotFound {
-                    self.world().remove_binding(&key.namespace, &binding.name);
+                    self.gone(key, &binding.name);
                 }
                 Err(error)
             }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use anyhow::Result;
+use engine::placement::binding::{BindingChange, conflict_event};
 use jiff::Timestamp;
 use kit::queue::{Outcome, Queue};
 use kit::readiness::Readiness;
@@ -14,6 +15,7 @@ use uuid::Uuid;
 
 use crate::apply::Applier;
 use crate::decide;
+use crate::forbidden::Forbidden;
 use crate::key::{Key, TemplateKey};
 use crate::metrics::Metrics;
 use crate::observe::Observer;
@@ -60,9 +62,11 @@ pub async fn run(runtime: Runtime) -> Result<()> {
         policies: Policies::new(writes.clone(), Arc::clone(&world)),
         unselected: Unselected::new(writes.clone()),
         applier: Applier {
-            writes,
+            writes: writes.clone(),
             world: Arc::clone(&world),
+            queue: queue.clone(),
         },
+        forbidden: Forbidden::new(writes, Arc::clone(&world)),
         world,
         metrics,
     });
@@ -84,13 +88,17 @@ struct Controller {
     policies: Policies,
     unselected: Unselected,
     applier: Applier,
+    forbidden: Forbidden,
     metrics: Metrics,
 }
 
 impl Controller {
     async fn handle(&self, key: &Key) -> Outcome {
         let result = match key {
-            Key::Template(template) => self.schedule(template).await,
+            Key::Template(template) => match self.schedule(template).await {
+                Ok(again) => self.forbidden.look(template).await.map(|()| again),
+                error => error,
+            },
             Key::Policy(policy) => self.policies.look_after(policy).await,
         };
         let done = |again: Option<_>| again.map_or(Outcome::Done, Outcome::After);
@@ -137,9 +145,14 @@ impl Controller {
             &Uuid::new_v4().to_string(),
         );
         self.metrics.decided(deciding.elapsed());
-        let plan = decision.want;
+        let mut plan = decision.want;
         {
             let mut world = self.world();
+            let written = plan.binding != BindingChange::Keep;
+            if world.note_conflict(key, plan.conflict.as_ref(), written) {
+                plan.events
+                    .extend(plan.conflict.as_deref().map(conflict_event));
+            }
             world.note(key, plan.pending.is_some(), plan.waits_for_overrides);
             self.metrics.waiting(world.pending());
         }

@@ -56,6 +56,7 @@ pub(crate) fn binding(
         binding: sight.binding.as_deref(),
         owner,
         missing_overrides: &missing,
+        dependents: &sight.dependents,
         fleet: &sight.fleet,
         room: RoomHints::default(),
         now,

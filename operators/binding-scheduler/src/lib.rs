@@ -28,6 +28,7 @@
 mod apply;
 mod controller;
 mod decide;
+mod forbidden;
 pub mod key;
 mod metrics;
 mod observe;

@@ -262,8 +262,15 @@ impl Observer {
 
     async fn await_kind(self: Arc<Self>, gvk: Gvk) {
         let watches = self.watches_of(&gvk);
-        watches.synced(&(&gvk).into()).await;
-        if watches.is_synced(&(&gvk).into()) {
+        let kind = GroupVersionKind::from(&gvk);
+        tokio::select! {
+            () = watches.synced(&kind) => {}
+            () = watches.forbidden(&kind) => {
+                self.shared.put(|world| world.kind_forbidden(&gvk));
+                watches.synced(&kind).await;
+            }
+        }
+        if watches.is_synced(&kind) {
             self.shared.put(|world| world.kind_synced(&gvk));
         }
     }

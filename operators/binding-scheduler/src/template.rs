@@ -1,14 +1,16 @@
 //! What is kept of a template, and which objects can be one.
 
+use std::sync::Arc;
+
 use crds::work::Component;
 use crds::{events, namespaces};
 use engine::interpret::custom::Problem;
-use engine::interpret::{Interpreter, Replicas};
+use engine::interpret::{Dependency, Interpreter, Replicas};
 use engine::snapshot::{ClaimMarks, Name, TemplateView, Unclear};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::key::Gvk;
 
@@ -19,14 +21,22 @@ pub fn view(
     interpreter: &Interpreter,
     now: Timestamp,
 ) -> TemplateView {
-    let counted = if interpreter.looks_into(&gvk.api_version, &gvk.kind) {
-        count(gvk, &object, interpreter, now)
+    let (counted, dependencies) = if interpreter.looks_into(&gvk.api_version, &gvk.kind) {
+        let whole = whole(gvk, &object);
+        (
+            count(&whole, interpreter, now),
+            refer(&whole, interpreter, now),
+        )
     } else {
-        Ok(Counted::default())
+        (Ok(Counted::default()), Ok(Arc::default()))
     };
     let (counted, unclear) = match counted {
         Ok(counted) => (counted, None),
         Err(unclear) => (Counted::default(), Some(unclear)),
+    };
+    let (dependencies, unclear_dependencies) = match dependencies {
+        Ok(dependencies) => (Some(dependencies), None),
+        Err(unclear) => (None, Some(unclear)),
     };
     let ObjectMeta {
         name,
@@ -59,7 +69,37 @@ pub fn view(
         requirements: counted.replicas.requirements,
         components: counted.components,
         unclear,
+        dependencies,
+        unclear_dependencies,
     }
+}
+
+/// The object with its kind, which may be missing in what a watch brings.
+fn whole(gvk: &Gvk, object: &DynamicObject) -> Value {
+    let mut whole = object.data.clone();
+    whole["apiVersion"] = json!(gvk.api_version.as_str());
+    whole["kind"] = json!(gvk.kind.as_str());
+    whole["metadata"] = json!(object.metadata);
+    whole
+}
+
+fn unclear(event: &'static str) -> impl FnOnce(Problem) -> Unclear {
+    move |problem| Unclear {
+        event,
+        problem: problem.to_string().into(),
+    }
+}
+
+/// What the template refers to.
+fn refer(
+    whole: &Value,
+    interpreter: &Interpreter,
+    now: Timestamp,
+) -> Result<Arc<[Dependency]>, Unclear> {
+    interpreter
+        .dependencies(whole, now)
+        .map(Arc::from)
+        .map_err(unclear(events::GET_DEPENDENCIES_FAILED))
 }
 
 #[derive(Default)]
@@ -69,24 +109,9 @@ struct Counted {
 }
 
 /// Replicas, or parts if there are several: one part is no more than replicas.
-fn count(
-    gvk: &Gvk,
-    object: &DynamicObject,
-    interpreter: &Interpreter,
-    now: Timestamp,
-) -> Result<Counted, Unclear> {
-    let mut whole = object.data.clone();
-    whole["apiVersion"] = json!(gvk.api_version.as_str());
-    whole["kind"] = json!(gvk.kind.as_str());
-    whole["metadata"] = json!(object.metadata);
-    let unclear = |event: &'static str| {
-        move |problem: Problem| Unclear {
-            event,
-            problem: problem.to_string().into(),
-        }
-    };
+fn count(whole: &Value, interpreter: &Interpreter, now: Timestamp) -> Result<Counted, Unclear> {
     let components = interpreter
-        .components(&whole, now)
+        .components(whole, now)
         .map_err(unclear(events::GET_COMPONENTS_FAILED))?;
     if components.len() > 1 {
         return Ok(Counted {
@@ -95,7 +120,7 @@ fn count(
         });
     }
     let replicas = interpreter
-        .replicas(&whole, now)
+        .replicas(whole, now)
         .map_err(unclear(events::GET_REPLICAS_FAILED))?;
     Ok(Counted {
         replicas,

@@ -6,7 +6,7 @@ use engine::trace::EventFact;
 use k8s_openapi::api::core::v1::ObjectReference as EventReference;
 use kit::dynamic::Kinds;
 use kit::events::{Recorder, Severity};
-use kit::writer::Writer;
+use kit::writer::{Deletion, Writer};
 use kit::{RequestError, Runtime};
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
@@ -117,6 +117,16 @@ impl Writes {
             .json_patch(&target.api, &target.name, patch)
             .await?;
         Ok(())
+    }
+
+    pub(crate) async fn delete(
+        &self,
+        target: &Target,
+        deletion: &Deletion,
+    ) -> Result<(), RequestError> {
+        self.template
+            .delete(&target.api, &target.name, deletion)
+            .await
     }
 
     pub(crate) async fn apply_status<K: DeserializeOwned>(

@@ -112,6 +112,7 @@ pub struct DynamicWatches<V> {
 struct Running<V> {
     store: Arc<Store<V>>,
     synced: channel::Receiver<bool>,
+    failure: channel::Receiver<Option<Failure>>,
     _stop: DropGuard,
 }
 
@@ -154,6 +155,7 @@ impl<V: PartialEq + Send + Sync + 'static> DynamicWatches<V> {
         }
         let stop = self.shutdown.child_token();
         let (synced, is_synced) = channel::channel(false);
+        let (fails, failure) = channel::channel(None);
         let store = Arc::new(Store::default());
         let task = Watch {
             gvk: gvk.clone(),
@@ -162,6 +164,7 @@ impl<V: PartialEq + Send + Sync + 'static> DynamicWatches<V> {
             store: Arc::clone(&store),
             compact: Arc::clone(&self.compact),
             changed: Arc::clone(&self.changed),
+            fails: Arc::new(fails),
             stop: stop.clone(),
         };
         tokio::spawn(task.supervised(Arc::new(synced)));
@@ -170,6 +173,7 @@ impl<V: PartialEq + Send + Sync + 'static> DynamicWatches<V> {
             Running {
                 store,
                 synced: is_synced,
+                failure,
                 _stop: stop.drop_guard(),
             },
         );
@@ -208,6 +212,21 @@ impl<V: PartialEq + Send + Sync + 'static> DynamicWatches<V> {
         }
     }
 
+    /// Waits until the server says that a kind may not be watched; for ever if it never does. It is tried again all the same.
+    pub async fn forbidden(&self, gvk: &GroupVersionKind) {
+        let receiver = self
+            .locked()
+            .get(&key(gvk))
+            .map(|running| running.failure.clone());
+        let is_forbidden = |failure: &Option<Failure>| *failure == Some(Failure::Forbidden);
+        if let Some(mut receiver) = receiver
+            && receiver.wait_for(is_forbidden).await.is_ok()
+        {
+            return;
+        }
+        std::future::pending::<()>().await;
+    }
+
     /// Every kind that is watched.
     pub fn watched(&self) -> Vec<GroupVersionKind> {
         self.locked()
@@ -228,6 +247,8 @@ struct Watch<V> {
     store: Arc<Store<V>>,
     compact: Compact<V>,
     changed: Changed<V>,
+    /// What the last attempt failed with, if it did.
+    fails: Arc<channel::Sender<Option<Failure>>>,
     stop: CancellationToken,
 }
 
@@ -240,6 +261,7 @@ impl<V> Clone for Watch<V> {
             store: Arc::clone(&self.store),
             compact: Arc::clone(&self.compact),
             changed: Arc::clone(&self.changed),
+            fails: Arc::clone(&self.fails),
             stop: self.stop.clone(),
         }
     }
@@ -273,8 +295,8 @@ impl<V: PartialEq + Send + Sync + 'static> Watch<V> {
             store,
             compact,
             changed,
+            fails,
             stop,
-            ..
         } = self;
         let announce = async {
             readiness.ready().await;
@@ -287,6 +309,7 @@ impl<V: PartialEq + Send + Sync + 'static> Watch<V> {
             client: kinds.client,
             namespace: String::new(),
             resource: kind.resource,
+            fails: Some(fails),
         };
         let watch = follow(source, scope, store, Some(handle), stop, read, tell);
         tokio::select! {

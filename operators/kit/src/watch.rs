@@ -20,6 +20,7 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
+use crate::failure::Failure;
 use crate::readiness::Handle;
 use crate::store::{Key, Store};
 
@@ -164,6 +165,7 @@ pub async fn run_in<K, V>(
         client,
         namespace: namespace.to_owned(),
         resource,
+        fails: None,
     };
     follow(source, scope, store, ready, shutdown, compact, changed).await;
 }
@@ -181,9 +183,17 @@ pub(crate) struct Source {
     pub(crate) client: Client,
     pub(crate) namespace: String,
     pub(crate) resource: ApiResource,
+    /// Told what the last attempt failed with, if it did.
+    pub(crate) fails: Option<Arc<tokio::sync::watch::Sender<Option<Failure>>>>,
 }
 
 impl Source {
+    fn tell(&self, failure: Option<Failure>) {
+        if let Some(fails) = &self.fails {
+            fails.send_replace(failure);
+        }
+    }
+
     /// Asking for [`PartialObjectMeta`] makes the requests metadata-only.
     fn api<K>(&self) -> Api<K>
     where
@@ -241,6 +251,9 @@ pub(crate) async fn follow<V>(
                     if failures >= LOUD {
                         tracing::info!(kind = source.resource.kind, "watch goes on");
                     }
+                    if failures > 0 {
+                        source.tell(None);
+                    }
                     failures = 0;
                     sink.take(event);
                 }
@@ -252,6 +265,7 @@ pub(crate) async fn follow<V>(
                 // The stream goes on by itself, after a pause.
                 Some(Err(error)) => {
                     failures += 1;
+                    source.tell(Some(failure_of(&error)));
                     let cause = crate::failure::root_cause(&error);
                     if failures == LOUD {
                         tracing::warn!(
@@ -300,6 +314,16 @@ impl Iterator for Pauses {
 impl Backoff for Pauses {
     fn reset(&mut self) {
         *self = Self::default();
+    }
+}
+
+fn failure_of(error: &watcher::Error) -> Failure {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => Failure::of(error),
+        watcher::Error::WatchError(status) => Failure::of(&kube::Error::Api(status.clone())),
+        watcher::Error::NoResourceVersion => Failure::Unreadable,
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crds::config::ResourceInterpreterCustomization;
 use crds::scope::Binding;
 use crds::work::Work;
+use engine::dispatch::targets;
 use engine::interpret::{Interpreter, Library};
 use engine::snapshot::{Name, Readiness};
 use kit::CancellationToken;
@@ -447,6 +448,12 @@ impl Hub {
             }
             (None, _) => self.filled.is_cancelled() && self.is_orphan(&origin),
         };
+        if new.is_none() {
+            // What it needed there may go as well.
+            for dependency in self.world.dependencies_of(&origin) {
+                self.origins.add(dependency);
+            }
+        }
         if changes_fates {
             self.origins.add(origin);
         }
@@ -456,7 +463,7 @@ impl Hub {
     fn has_leavers(&self, origin: &Origin) -> bool {
         self.world
             .binding(origin)
-            .is_some_and(|binding| self.world.works_of(origin).len() > binding.spec.clusters.len())
+            .is_some_and(|binding| self.world.works_of(origin).len() > targets(&binding.spec).len())
     }
 
     fn is_orphan(&self, origin: &Origin) -> bool {

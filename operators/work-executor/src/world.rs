@@ -25,6 +25,8 @@ struct State {
     clusters: BTreeMap<Name, Arc<ClusterSeen>>,
     bindings: HashMap<Origin, Arc<BindingSeen>>,
     of_template: HashMap<ObjectKey, BTreeSet<Origin>>,
+    /// The bindings that say a binding depends on them.
+    dependencies: HashMap<Origin, BTreeSet<Origin>>,
     templates: Tally<()>,
     overrides: BTreeMap<(String, String), Arc<OverrideSeen>>,
     works: HashMap<WorkKey, Arc<WorkSeen>>,
@@ -114,16 +116,18 @@ impl World {
         if let Some(old) = &old {
             let template = template_of(old);
             state.templates.remove(&(), &template.gvk);
-            if let Some(origins) = state.of_template.get_mut(&template) {
-                origins.remove(origin);
-                if origins.is_empty() {
-                    state.of_template.remove(&template);
-                }
+            take_out(&mut state.of_template, &template, origin);
+            for dependent in dependents(old) {
+                take_out(&mut state.dependencies, &dependent, origin);
             }
         }
         if let Some(new) = &new {
             let template = template_of(new);
             state.templates.add(&(), &template.gvk);
+            for dependent in dependents(new) {
+                let all = state.dependencies.entry(dependent).or_default();
+                all.insert(origin.clone());
+            }
             state
                 .of_template
                 .entry(template)
@@ -150,6 +154,23 @@ impl World {
             .into_iter()
             .flatten()
             .cloned()
+            .collect()
+    }
+
+    /// The bindings that say this one depends on them.
+    pub(crate) fn dependencies_of(&self, origin: &Origin) -> Vec<Origin> {
+        let state = self.read();
+        let all = state.dependencies.get(origin).into_iter().flatten();
+        all.cloned().collect()
+    }
+
+    /// Where there are still copies of those that depend on a binding.
+    pub(crate) fn needed_in(&self, binding: &BindingSeen) -> BTreeSet<Name> {
+        let state = self.read();
+        dependents(binding)
+            .filter_map(|dependent| state.of_origin.get(&dependent))
+            .flatten()
+            .map(|work| work.cluster.clone())
             .collect()
     }
 
@@ -237,13 +258,8 @@ impl World {
             for object in &old.objects {
                 state.copies.remove(&key.cluster, &object.gvk);
             }
-            if let Some(origin) = &old.origin
-                && let Some(keys) = state.of_origin.get_mut(origin)
-            {
-                keys.remove(key);
-                if keys.is_empty() {
-                    state.of_origin.remove(origin);
-                }
+            if let Some(origin) = &old.origin {
+                take_out(&mut state.of_origin, origin, key);
             }
         }
         if let Some(new) = &new {
@@ -301,6 +317,27 @@ impl World {
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The bindings that depend on a binding.
+fn dependents(binding: &BindingSeen) -> impl Iterator<Item = Origin> {
+    binding.spec.required_by.iter().map(|snapshot| {
+        let namespace = snapshot.namespace.as_deref().unwrap_or_default();
+        Origin::binding(namespace, &snapshot.name)
+    })
+}
+
+fn take_out<K: Eq + std::hash::Hash, V: Ord>(
+    index: &mut HashMap<K, BTreeSet<V>>,
+    key: &K,
+    value: &V,
+) {
+    if let Some(values) = index.get_mut(key) {
+        values.remove(value);
+        if values.is_empty() {
+            index.remove(key);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! Nothing is left to choose while it is carried out, it may stop anywhere, and planning again on what it has written gives an
 //! empty plan.
 
+mod attached;
 mod difference;
 mod meta;
 mod status;
@@ -15,16 +16,18 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
+pub use attached::conflict_event;
 pub use status::StatusWish;
 
 use super::{Needs, Outcome, Placed, Request, RoomHints};
+use crate::dependencies::{Dependent, required_by};
 use crate::policy::Owner;
 use crate::snapshot::{BindingView, Claim, Fleet, PolicyView, TemplateView, Unclear};
 use crate::trace::reason::{PlacementReason, PolicyReason};
 use crate::trace::{Decision, EventFact, MAX_EVENT_NOTE, Subject, Trace, Verdict, bounded};
 
 use difference::merge_patch;
-use meta::BindingMeta;
+use meta::{BindingMeta, References};
 
 /// The scheduler that this is; bindings that name another one are not placed.
 pub const SCHEDULER_NAME: &str = "default-scheduler";
@@ -40,6 +43,8 @@ pub struct Situation<'a> {
     pub owner: Option<&'a Owner>,
     /// Override policies that the owner waits for.
     pub missing_overrides: &'a [String],
+    /// The bindings that depend on the template.
+    pub dependents: &'a [Dependent],
     /// The clusters.
     pub fleet: &'a Fleet,
     /// What is known about room beside what the clusters say.
@@ -65,6 +70,8 @@ pub struct Plan {
     pub attempt: Option<Attempt>,
     /// Whether the template waits for override policies.
     pub waits_for_overrides: bool,
+    /// In what the bindings that depend on the template disagree, in words.
+    pub conflict: Option<String>,
     /// Whether replicas wait for room or a cluster, so that a change of either is worth another try.
     pub pending: Option<Outcome>,
 }
@@ -89,6 +96,8 @@ pub enum BindingChange {
     Create(Box<NewBinding>),
     /// It is patched with this merge patch.
     Patch(Value),
+    /// It is deleted, as it was seen: it was there for others, and nobody needs it any more.
+    Delete,
 }
 
 /// A binding to create.
@@ -115,7 +124,7 @@ pub fn plan(situation: &Situation<'_>) -> Decision<Plan> {
     let want = match (situation.template, situation.binding) {
         (_, Some(binding)) if binding.deleting => {
             trace.note(PlacementReason::BindingBeingDeleted);
-            Plan::default()
+            attached::let_go(binding)
         }
         // Garbage collection removes the binding of a template that is gone.
         (None, Some(binding)) if binding.managed_by.is_some() => {
@@ -128,7 +137,7 @@ pub fn plan(situation: &Situation<'_>) -> Decision<Plan> {
             Plan::default()
         }
         (Some(template), binding) => match situation.owner {
-            None => release(template, binding),
+            None => attached::without_owner(situation, template, binding, &mut trace),
             Some(owner) if binding.is_none() && !situation.missing_overrides.is_empty() => {
                 wait_for_overrides(owner, situation.missing_overrides, &mut trace)
             }
@@ -139,6 +148,10 @@ pub fn plan(situation: &Situation<'_>) -> Decision<Plan> {
                     _ => bind(situation, template, owner, &mut trace),
                 };
                 plan.events.extend(unclear);
+                if owner.policy.spec.propagates_deps() {
+                    let unclear = template.unclear_dependencies.as_ref();
+                    plan.events.extend(unclear.map(self::unclear));
+                }
                 plan
             }
         },
@@ -156,21 +169,6 @@ fn is_of_another(binding: &BindingView, template: &TemplateView) -> bool {
         || resource.kind != template.kind.as_str()
         || resource.api_version != template.api_version.as_str()
         || resource.name != template.name.as_str()
-}
-
-/// No policy owns the template: nobody claims it or its binding any more. What runs in the members stays.
-fn release(template: &TemplateView, binding: Option<&BindingView>) -> Plan {
-    let patch = |metadata: Map<String, Value>| json!({ "metadata": metadata });
-    Plan {
-        template: template.claim.patch_to(None).map(patch),
-        binding: binding
-            .filter(|binding| binding.managed_by.is_none())
-            .and_then(|binding| binding.claim.patch_to(None))
-            .map_or(BindingChange::Keep, |metadata| {
-                BindingChange::Patch(patch(metadata))
-            }),
-        ..Plan::default()
-    }
 }
 
 fn wait_for_overrides(owner: &Owner, missing: &[String], trace: &mut Trace) -> Plan {
@@ -233,15 +231,22 @@ fn bind(
     } else {
         wishes::take_policy(&mut spec, &owner.policy.spec);
     }
+    spec.required_by = required_by(situation.dependents);
 
     let placed = place(situation, &spec, binding, trace);
     spec.clusters.clone_from(&placed.want.clusters);
     let new = BindingMeta {
         template,
-        claim: &claim,
+        claim: Some(&claim),
         id: situation.new_id,
         applied_placement: (placed.want.outcome == Outcome::Success).then(|| placement_json(&spec)),
         lazy_version: (lazy && !held_back).then(|| template.version.to_string()),
+        dependents: situation.dependents,
+        dependencies: match (spec.propagate_deps, &template.dependencies) {
+            (Some(true), Some(all)) => References::These(all),
+            (Some(true), None) => References::Unknown,
+            (Some(false) | None, _) => References::Irrelevant,
+        },
     };
     let change = match binding {
         None => BindingChange::Create(Box::new(NewBinding {
@@ -404,3 +409,6 @@ pub(super) fn reference(template: &TemplateView) -> ObjectReference {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod attached_tests;

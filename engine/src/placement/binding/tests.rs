@@ -96,6 +96,7 @@ impl World {
             binding: binding.as_ref(),
             owner: owner.as_ref(),
             missing_overrides: &[],
+            dependents: &[],
             fleet: &self.fleet,
             room: RoomHints::default(),
             now: Timestamp::from_second(self.now).unwrap(),
@@ -119,6 +120,7 @@ impl World {
             BindingChange::Patch(patch) => {
                 json_patch::merge(self.binding.as_mut().unwrap(), patch);
             }
+            BindingChange::Delete => self.binding = None,
         }
         let changed = spec_of(&self.binding) != before;
         if let Some(binding) = &mut self.binding {
@@ -264,12 +266,10 @@ fn what_others_wrote_into_the_spec_stays() {
     world.apply();
     let binding = world.binding.as_mut().unwrap();
     binding["spec"]["suspension"] = json!({"scheduling": true});
-    binding["spec"]["requiredBy"] = json!([{"name": "other"}]);
     world.check_settled();
     world.template.replicas = Some(8);
     world.apply();
     let view = world.view().unwrap();
-    assert_eq!(view.spec.required_by.len(), 1);
     assert_eq!(
         view.spec.suspension.as_ref().unwrap().scheduling,
         Some(true)
@@ -410,6 +410,7 @@ fn override_policies_that_are_missing_hold_the_binding_back() {
         binding: None,
         owner: Some(&owner),
         missing_overrides: &["small".to_owned()],
+        dependents: &[],
         fleet: &world.fleet,
         room: RoomHints::default(),
         now: Timestamp::UNIX_EPOCH,
@@ -433,6 +434,7 @@ fn a_binding_of_another_controller_gets_clusters_and_nothing_else() {
         binding: Some(&view),
         owner: None,
         missing_overrides: &[],
+        dependents: &[],
         fleet: &world.fleet,
         room: RoomHints::default(),
         now: Timestamp::UNIX_EPOCH,

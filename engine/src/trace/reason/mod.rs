@@ -3,6 +3,7 @@
 //! Each reason has a CamelCase name (metric label, JSON), and a sentence part for people that can follow a subject:
 //! "cluster m1 *had untolerated taint {k: v}*".
 
+mod dependencies;
 mod failover;
 mod health;
 mod placement;
@@ -12,6 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use dependencies::DependencyReason;
 pub use failover::FailoverReason;
 pub use health::HealthReason;
 pub use placement::{AffinityMismatch, KeptBecause, PlacementReason, Silence};
@@ -27,6 +29,8 @@ pub enum Reason {
     Placement(PlacementReason),
     /// Which copies leave their cluster.
     Failover(FailoverReason),
+    /// What goes along because something else needs it.
+    Dependency(DependencyReason),
 }
 
 impl Reason {
@@ -36,6 +40,7 @@ impl Reason {
             Self::Policy(reason) => reason.as_str(),
             Self::Placement(reason) => reason.as_str(),
             Self::Failover(reason) => reason.as_str(),
+            Self::Dependency(reason) => reason.as_str(),
         }
     }
 }
@@ -46,6 +51,7 @@ impl fmt::Display for Reason {
             Self::Policy(reason) => reason.fmt(f),
             Self::Placement(reason) => reason.fmt(f),
             Self::Failover(reason) => reason.fmt(f),
+            Self::Dependency(reason) => reason.fmt(f),
         }
     }
 }
@@ -65,5 +71,11 @@ impl From<PlacementReason> for Reason {
 impl From<FailoverReason> for Reason {
     fn from(reason: FailoverReason) -> Self {
         Self::Failover(reason)
+    }
+}
+
+impl From<DependencyReason> for Reason {
+    fn from(reason: DependencyReason) -> Self {
+        Self::Dependency(reason)
     }
 }

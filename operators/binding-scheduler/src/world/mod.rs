@@ -5,18 +5,22 @@
 //! older resource version than the one at hand is dropped.
 
 mod claims;
+mod dependents;
 mod placements;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::names;
+use engine::dependencies::{Dependent, Reference, refers};
+use engine::interpret::Dependency;
 use engine::policy::selector::strongest;
 use engine::snapshot::{BindingView, ClusterView, Fleet, Name, PolicyView, TemplateView};
 use engine::trace::PolicyRef;
 
 use crate::key::{Gvk, Key, TemplateKey, identity};
 use claims::Claims;
+use dependents::{Concerned, Dependents};
 use placements::Placements;
 
 /// Everything seen so far.
@@ -37,6 +41,11 @@ pub struct World {
     kinds_of_bindings: BTreeMap<Gvk, usize>,
     claims: Claims,
     placements: Placements,
+    dependents: Dependents,
+    /// In what the bindings that depend on a template disagreed when it was last looked at.
+    conflicts: BTreeMap<TemplateKey, Option<String>>,
+    /// Kinds that may not be watched.
+    forbidden: BTreeSet<Gvk>,
     /// Templates that wait for room or for a cluster.
     pending: BTreeSet<TemplateKey>,
     /// Kinds whose templates are all known.
@@ -77,6 +86,8 @@ pub struct Sight {
     pub binding: Option<Arc<BindingView>>,
     /// The policies that might own it.
     pub policies: Vec<Arc<PolicyView>>,
+    /// The bindings that depend on it.
+    pub dependents: Vec<Dependent>,
     /// The clusters.
     pub fleet: Arc<Fleet>,
     /// Whether all templates of the kind are known, so that a missing one does not exist.
@@ -92,14 +103,21 @@ impl World {
     /// All that is known about one template.
     pub fn sight(&self, key: &TemplateKey) -> Sight {
         let name = Name::from(names::binding(&key.name, &key.gvk.kind));
+        let place = (key.namespace.clone(), name);
         let binding = self
             .bindings
-            .get(&(key.namespace.clone(), name))
+            .get(&place)
             .or_else(|| self.bindings.get(self.binding_of.get(key)?))
             .cloned();
+        let template = self.template(key);
+        let dependents = template
+            .as_ref()
+            .map(|template| self.dependents.of(identity(template), &place))
+            .unwrap_or_default();
         Sight {
-            template: self.template(key),
+            template,
             binding,
+            dependents,
             policies: self.policies_for(key),
             fleet: Arc::clone(&self.fleet),
             synced: self.synced.contains(&key.gvk),
@@ -141,11 +159,13 @@ impl World {
         self.claims.of(policy)
     }
 
-    /// The kinds whose templates have to be watched: those that policies select, and those of existing bindings.
+    /// The kinds whose templates have to be watched: those that policies select, those of existing bindings, and those that templates
+    /// refer to which take their dependencies along.
     pub fn kinds(&self) -> BTreeSet<Gvk> {
         self.policies_by_kind
             .keys()
             .chain(self.kinds_of_bindings.keys())
+            .chain(self.dependents.kinds())
             .cloned()
             .collect()
     }
@@ -179,8 +199,65 @@ impl World {
         self.pending.len()
     }
 
+    /// Remembers in what the bindings that depend on a template disagree. Says whether that is news: what is so when a template is first
+    /// looked at, and asks for nothing to be written, was so before this process started.
+    pub fn note_conflict(
+        &mut self,
+        key: &TemplateKey,
+        conflict: Option<&String>,
+        written: bool,
+    ) -> bool {
+        let old = self.conflicts.insert(key.clone(), conflict.cloned());
+        let changed = match old {
+            Some(old) => old.as_ref() != conflict,
+            None => written,
+        };
+        changed && conflict.is_some()
+    }
+
+    /// The objects of a kind may not be watched. Returns the templates that refer to some and take their dependencies along.
+    pub fn kind_forbidden(&mut self, gvk: &Gvk) -> Vec<Key> {
+        if !self.forbidden.insert(gvk.clone()) {
+            return Vec::new();
+        }
+        self.dependents
+            .of_kind(gvk)
+            .into_iter()
+            .filter_map(|place| self.bindings.get(place))
+            .map(|binding| Key::Template(TemplateKey::from(&binding.spec.resource)))
+            .collect()
+    }
+
+    /// What templates refer to that take their dependencies along.
+    pub fn references(&self) -> impl Iterator<Item = (TemplateKey, Arc<[Dependency]>)> {
+        self.bindings
+            .values()
+            .filter(|binding| binding.spec.propagate_deps == Some(true))
+            .filter_map(|binding| {
+                let key = TemplateKey::from(&binding.spec.resource);
+                Some((key, binding.dependencies.clone()?))
+            })
+    }
+
+    /// Which of the kinds that a binding refers to may not be watched, with the names that are referred to.
+    pub fn forbidden_for(&self, binding: &BindingView) -> BTreeMap<Gvk, Vec<String>> {
+        let mut forbidden: BTreeMap<Gvk, Vec<String>> = BTreeMap::new();
+        if self.forbidden.is_empty() || binding.spec.propagate_deps != Some(true) {
+            return forbidden;
+        }
+        for dependency in binding.dependencies.iter().flat_map(|all| &**all) {
+            let gvk = Gvk::new(&dependency.api_version, &dependency.kind);
+            if self.forbidden.contains(&gvk) {
+                let name = dependency.name.clone().unwrap_or_else(|| "*".to_owned());
+                forbidden.entry(gvk).or_default().push(name);
+            }
+        }
+        forbidden
+    }
+
     /// All templates of a kind are known now; the bindings of missing ones have to be looked at.
     pub fn kind_synced(&mut self, gvk: &Gvk) -> Vec<Key> {
+        self.forbidden.remove(gvk);
         if !self.synced.insert(gvk.clone()) {
             return Vec::new();
         }
@@ -196,6 +273,7 @@ impl World {
     /// A kind is no longer watched.
     pub fn forget_kind(&mut self, gvk: &Gvk) {
         self.synced.remove(gvk);
+        self.forbidden.remove(gvk);
         for template in self.templates.remove(gvk).into_iter().flatten() {
             let key = TemplateKey::from(&*template.1);
             self.claims.template(&key, None);
@@ -226,6 +304,7 @@ impl World {
         }
         self.pending.remove(key);
         self.waiting.remove(key);
+        self.conflicts.remove(key);
         let lost = self.claims.template(key, None);
         with_policy(key.clone(), lost)
     }
@@ -241,7 +320,7 @@ impl World {
         // What is on its way out holds no policy back, even if the way is long because a member does not answer.
         let claim = binding.claim.claim().filter(|_| !binding.deleting);
         let claim = claim.map(|claim| claim.policy());
-        let spec = Arc::clone(&binding.spec);
+        let new = Arc::clone(&binding);
         if !put(&mut self.bindings, place.clone(), binding) {
             return Vec::new();
         }
@@ -252,9 +331,35 @@ impl World {
         if linked.is_none() {
             *self.kinds_of_bindings.entry(key.gvk.clone()).or_default() += 1;
         }
-        self.placements.put(&key, &spec);
+        self.placements.put(&key, &new.spec);
+        self.dependents.list(&key, Some(&new));
         let lost = self.claims.binding(&key, claim);
-        with_policy(key, lost)
+        let mut keys = with_policy(key, lost);
+        keys.extend(self.depended_on(&place));
+        keys
+    }
+
+    /// What a binding depends on, or did, if that or its clusters have changed.
+    fn depended_on(&mut self, place: &(Name, Name)) -> Vec<Key> {
+        let binding = self.bindings.get(place).cloned();
+        let Concerned {
+            mut objects,
+            labels,
+        } = self.dependents.put(place, binding.as_deref());
+        for dependency in &labels {
+            objects.extend(self.meant(dependency));
+        }
+        objects.into_iter().map(Key::Template).collect()
+    }
+
+    /// The templates that a reference by labels means.
+    fn meant(&self, dependency: &Dependency) -> impl Iterator<Item = TemplateKey> {
+        self.templates
+            .get(&Gvk::new(&dependency.api_version, &dependency.kind))
+            .into_iter()
+            .flat_map(BTreeMap::values)
+            .filter(|template| refers(dependency, identity(template)) == Reference::Yes)
+            .map(|template| TemplateKey::from(&**template))
     }
 
     /// A binding is gone.
@@ -266,7 +371,9 @@ impl World {
         let key = TemplateKey::from(&binding.spec.resource);
         self.unlink(&key, &place);
         let lost = self.claims.binding(&key, None);
-        with_policy(key, lost)
+        let mut keys = with_policy(key, lost);
+        keys.extend(self.depended_on(&place));
+        keys
     }
 
     fn unlink(&mut self, key: &TemplateKey, place: &(Name, Name)) {
@@ -275,6 +382,7 @@ impl World {
         }
         self.binding_of.remove(key);
         self.placements.remove(key);
+        self.dependents.list(key, None);
         self.pending.remove(key);
         if let Some(count) = self.kinds_of_bindings.get_mut(&key.gvk) {
             *count -= 1;

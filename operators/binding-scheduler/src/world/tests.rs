@@ -1,8 +1,10 @@
 use crds::policy::{ClusterAffinity, Placement, PropagationSpec, ResourceSelector};
-use crds::work::{ObjectReference, ResourceBindingSpec, TargetCluster};
+use crds::work::{BindingSnapshot, ObjectReference, ResourceBindingSpec, TargetCluster};
 use engine::snapshot::{Claim, ClaimMarks, PolicyScope, Readiness, Room};
 
 use super::*;
+
+mod dependents;
 
 fn template(name: &str) -> TemplateView {
     TemplateView {

@@ -9,6 +9,7 @@
 
 mod claims;
 mod customizations;
+mod dependencies;
 mod mistakes;
 mod moves;
 mod numbers;

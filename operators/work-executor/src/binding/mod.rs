@@ -114,6 +114,7 @@ fn plan_binding(
         deleting: binding.deleting,
         owned: binding.owned,
         fleet,
+        needed: &hub.world.needed_in(binding),
     };
     let mut plan = Plan {
         leaving: leaving(situation, works),
@@ -197,7 +198,9 @@ fn leaving(situation: Situation<'_>, works: &[Arc<WorkSeen>]) -> Vec<Arc<WorkSee
                 }
                 Some(Arc::clone(work))
             }
-            Fate::Stays(Keep::Wanted | Keep::Frozen | Keep::Evicting | Keep::AwaitsTarget) => None,
+            Fate::Stays(
+                Keep::Wanted | Keep::Frozen | Keep::Needed | Keep::Evicting | Keep::AwaitsTarget,
+            ) => None,
             Fate::Stays(Keep::AwaitsReplacement(clusters)) => {
                 tracing::debug!(work = %work.key, ?clusters, "a Work waits for its replacement");
                 None

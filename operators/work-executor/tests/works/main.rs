@@ -4,6 +4,7 @@
 
 mod customizations;
 mod delivery;
+mod dependencies;
 mod kinds;
 mod leaving;
 mod overrides;
