@@ -209,7 +209,7 @@ fn settled(request: &Request<'_>, fleet: &Fleet) -> Option<Placed> {
         .into_iter()
         .filter(|candidate| replicas == 0 || candidate.present != Some(0))
         .collect();
-    (all_fit && (replicas == 0 || select::holds(request, &used))).then(|| Placed {
+    (all_fit && select::holds(request, &used)).then(|| Placed {
         affinity: term.name.map(str::to_owned),
         ..Placed::unchanged(request, Outcome::Success)
     })

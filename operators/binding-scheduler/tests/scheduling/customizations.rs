@@ -20,6 +20,17 @@ fn definition() -> Value {
     })
 }
 
+/// Lets the scheduler see and claim widgets, as an administrator does for kinds of users.
+fn permission() -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "widgets", "labels": {"rbac.karmada.io/aggregate-to-template-claims": "true"}},
+        "rules": [{
+            "apiGroups": ["example.io"], "resources": ["widgets"], "verbs": ["get", "list", "watch", "patch"],
+        }],
+    })
+}
+
 fn customization(rules: &Value) -> Value {
     json!({
         "apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
@@ -55,6 +66,7 @@ async fn a_script_says_how_many_replicas_a_kind_has() {
     let scene = scene("custom").await;
     scene.report("m1", 3).await;
     scene.report("m2", 3).await;
+    scene.apply(permission()).await;
     scene.apply(definition()).await;
     scene.apply(replicas(BY_SIZE)).await;
     let mut policy = crate::world::policy("p", "unused", &scene.divided_over(&["m1", "m2"]));
