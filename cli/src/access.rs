@@ -3,11 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kube::client::ClientBuilder;
+use kube::client::retry::RetryPolicy;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tower::buffer::BufferLayer;
+use tower::retry::RetryLayer;
 
 use crate::arguments::Global;
 use crate::trouble::Trouble;
+
+/// Requests of one client that may be under way at once.
+const IN_FLIGHT: usize = 256;
 
 /// An API server, and who we are there.
 #[derive(Clone)]
@@ -103,7 +110,8 @@ impl Access {
         Self::new(config, origin, timeout)
     }
 
-    /// A client that gives up in time, and never tries again by itself: whoever waits at a terminal is to know.
+    /// A client that gives up in time: whoever waits at a terminal is to know. Only a server that answers "not now" (`429`, `503`, `504`, as
+    /// in the moment after kinds were installed) is asked a few times more, when it says.
     pub(crate) fn new(
         mut config: Config,
         origin: String,
@@ -112,10 +120,16 @@ impl Access {
         config.connect_timeout = Some(timeout);
         config.read_timeout = Some(timeout);
         config.write_timeout = Some(timeout);
+        // kube's own policy may go on for minutes.
         config.default_retry = false;
-        match Client::try_from(config.clone()) {
-            Ok(client) => Ok(Self {
-                client,
+        let retry = RetryPolicy::new(Duration::from_millis(200), Duration::from_secs(2), 4, true)
+            .expect("the first pause is not longer than the longest");
+        match ClientBuilder::try_from(config.clone()) {
+            Ok(builder) => Ok(Self {
+                client: builder
+                    .with_layer(&BufferLayer::new(IN_FLIGHT))
+                    .with_layer(&RetryLayer::new(retry))
+                    .build(),
                 config,
                 origin,
             }),
@@ -182,6 +196,9 @@ fn pem(certificate: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_secs(1);
@@ -279,5 +296,47 @@ mod tests {
         CertificateDer::from_pem_slice(text.as_bytes())
             .expect("PEM")
             .to_vec()
+    }
+
+    /// A server that answers each connection once, in this order.
+    async fn server(answers: &'static [&'static str]) -> Access {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await.unwrap();
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let config = Config::new(url.parse().unwrap());
+        Access::new(config, "a test".to_owned(), Duration::from_secs(10)).unwrap()
+    }
+
+    const VERSION: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n\r\n\
+        {\"major\":\"1\",\"minor\":\"37\",\"gitVersion\":\"v1.37.2\",\"gitCommit\":\"\",\"gitTreeState\":\"\",\
+        \"buildDate\":\"\",\"goVersion\":\"\",\"compiler\":\"\",\"platform\":\"\"}";
+
+    #[tokio::test]
+    async fn a_server_that_says_not_now_is_asked_again() {
+        let access = server(&[
+            "HTTP/1.1 429 Too Many Requests\r\nconnection: close\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n",
+            "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+            VERSION,
+        ])
+        .await;
+        let version = access.client.apiserver_version().await.unwrap();
+        assert_eq!(version.git_version, "v1.37.2");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_is_asked_once() {
+        let access = server(&[
+            "HTTP/1.1 500 Internal Server Error\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+            VERSION,
+        ])
+        .await;
+        assert!(access.client.apiserver_version().await.is_err());
     }
 }
