@@ -1,7 +1,7 @@
 //! A word to the author of a workload that no policy selects. Alone it runs nowhere, which is easily overlooked.
 //!
-//! Only workloads are meant: a `ConfigMap` without a policy is the rule rather than a mistake. And only those created while this
-//! process runs: a restart tells nobody anything again.
+//! Only workloads are meant: a `ConfigMap` without a policy is the rule rather than a mistake. And only those of which no earlier process
+//! can have told: a restart tells nobody anything again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Tells authors, once for each template.
 pub(crate) struct Unselected {
     writes: Writes,
-    since: Timestamp,
+    start: Timestamp,
     /// The uid of each template that was told about.
     told: Mutex<HashMap<TemplateKey, Name>>,
 }
@@ -33,7 +33,7 @@ impl Unselected {
     pub(crate) fn new(writes: Writes) -> Self {
         Self {
             writes,
-            since: Timestamp::now(),
+            start: Timestamp::now(),
             told: Mutex::default(),
         }
     }
@@ -50,16 +50,17 @@ impl Unselected {
         template: &TemplateView,
         now: Timestamp,
     ) -> Result<Option<Duration>, RequestError> {
-        let created = template.created.filter(|created| *created >= self.since);
-        let (Some(created), Some(_), false) = (created, template.replicas, template.deleting)
+        let (Some(created), Some(_), false) =
+            (template.created, template.replicas, template.deleting)
         else {
             return Ok(None);
         };
-        let age = Duration::try_from(now.duration_since(created)).unwrap_or_default();
-        if let Some(left) = PATIENCE.checked_sub(age).filter(|left| !left.is_zero()) {
-            return Ok(Some(left));
+        let patience = left(created, now);
+        if !patience.is_zero() {
+            return Ok(Some(patience));
         }
-        if self.told().get(key) == Some(&template.uid) {
+        let told_by_another = left(created, self.start).is_zero();
+        if told_by_another || self.told().get(key) == Some(&template.uid) {
             return Ok(None);
         }
         let about = ObjectReference {
@@ -84,5 +85,32 @@ impl Unselected {
         self.told
             .lock()
             .expect("nobody panics while holding the list")
+    }
+}
+
+/// For how much longer a template of that age may be without policy.
+fn left(created: Timestamp, now: Timestamp) -> Duration {
+    let age = Duration::try_from(now.duration_since(created)).unwrap_or_default();
+    PATIENCE.saturating_sub(age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_told_about_by_the_process_that_saw_its_patience_end() {
+        let at = |milliseconds| Timestamp::from_millisecond(milliseconds).unwrap();
+        // The API server keeps whole seconds: what is made just after the start looks older.
+        for (created, now, expected) in [
+            (100_000, 100_900, 9_100),
+            (100_000, 109_999, 1),
+            (100_000, 110_000, 0),
+            (100_000, 999_000, 0),
+            (100_000, 99_000, 10_000),
+        ] {
+            let expected = Duration::from_millis(expected);
+            assert_eq!(left(at(created), at(now)), expected, "{created} at {now}");
+        }
     }
 }
